@@ -1,0 +1,1 @@
+"""Triton decode-attention kernels and the measurements that check the models."""

@@ -1,0 +1,1 @@
+"""Accelerator models: ledgers of operations and bytes in, joules and seconds out."""

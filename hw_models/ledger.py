@@ -1,0 +1,357 @@
+"""The ledger: what a method did, counted exactly, and the only thing a hardware model takes in.
+
+A ledger maps operations (phase, kind, dtype, multiplicity) to how often they happened, and byte
+streams (phase, tensor, level, direction, pattern, segment size) to how many segments moved. It says
+nothing about time, energy or an accelerator: those read a ledger and never change it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from enum import StrEnum
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any, Literal
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+INT64_MAX = 2**63 - 1
+
+Figure = Literal["logical", "unique", "moved", "workspace"]
+
+
+class Phase(StrEnum):
+    """A stage of decode attention, in the order in which the data passes through."""
+
+    SCORE = "score"
+    SOFTMAX = "softmax"
+    SAMPLE = "sample"
+    VALUE = "value"
+    MERGE = "merge"
+
+
+class OpKind(StrEnum):
+    """A kind of operation; a fused multiply-add is one multiply and one add.
+
+    `ACCUMULATE` and `RANDOM_PRODUCT` say *what* is wanted and leave the *how* to the accelerator
+    (`hw_models.lowering`): adding a row that was drawn `multiplicity` times, and the product of
+    a number with a fresh 24-bit uniform.
+    """
+
+    MULTIPLY = "multiply"
+    ADD = "add"
+    COMPARE = "compare"
+    EXP = "exp"
+    DIVIDE = "divide"
+    SHIFT = "shift"
+    CONVERT = "convert"
+    RANDOM_BITS = "random_bits"
+    ADDRESS = "address"
+    ACCUMULATE = "accumulate"
+    RANDOM_PRODUCT = "random_product"
+
+
+class Dtype(StrEnum):
+    """The number format an operation works in."""
+
+    FP32 = "fp32"
+    BF16 = "bf16"
+    FP16 = "fp16"
+    INT32 = "int32"
+    BIT = "bit"
+
+    @property
+    def bytes(self) -> int:
+        """Storage size in bytes (a `BIT` has none of its own)."""
+        return {"fp32": 4, "bf16": 2, "fp16": 2, "int32": 4}[self.value]
+
+
+class Tensor(StrEnum):
+    """What a byte stream carries; the last four are workspace, the rest is input or output."""
+
+    Q = "q"
+    K = "k"
+    V = "v"
+    OUT = "out"
+    STASH = "stash"
+    TILE_MASS = "tile_mass"
+    PARTIAL = "partial"
+    INDEX = "index"
+
+    @property
+    def is_workspace(self) -> bool:
+        """Whether the tensor exists only between two steps of one call."""
+        return self in _WORKSPACE
+
+
+_WORKSPACE = frozenset({Tensor.STASH, Tensor.TILE_MASS, Tensor.PARTIAL, Tensor.INDEX})
+
+
+class Level(StrEnum):
+    """Where a method asks for bytes: the memory that holds the cache, or scratch space."""
+
+    MAIN = "main"
+    SCRATCH = "scratch"
+
+
+class Direction(StrEnum):
+    """Read from, or written to, the level."""
+
+    READ = "read"
+    WRITE = "write"
+
+
+class Pattern(StrEnum):
+    """Whether segments follow one another in memory or are picked by an index."""
+
+    STREAM = "stream"
+    GATHER = "gather"
+
+
+@dataclass(frozen=True, order=True)
+class OpKey:
+    """What is counted: `multiplicity` is the weight c of an `ACCUMULATE` (acc += c·x), else 1."""
+
+    phase: Phase
+    kind: OpKind
+    dtype: Dtype
+    multiplicity: int = 1
+
+
+@dataclass(frozen=True, order=True)
+class StreamKey:
+    """One byte stream: equal contiguous segments of `segment_bytes` bytes each."""
+
+    phase: Phase
+    tensor: Tensor
+    level: Level
+    direction: Direction
+    pattern: Pattern
+    segment_bytes: int
+
+
+@dataclass(frozen=True)
+class Segments:
+    """How many segments a stream asked for (`logical`) and how many differ (`unique`)."""
+
+    logical: int
+    unique: int
+
+    def __post_init__(self) -> None:
+        _check_count(self.logical, "logical segments")
+        _check_count(self.unique, "unique segments")
+        if self.unique > self.logical:
+            raise ValueError(f"unique segments ({self.unique}) exceed logical ({self.logical})")
+
+
+def _check_count(value: int, what: str) -> None:
+    if isinstance(value, bool) or not isinstance(value, int):
+        raise TypeError(f"{what} must be an int, got {value!r} ({type(value).__name__})")
+    if not 0 <= value <= INT64_MAX:
+        raise OverflowError(f"{what} must be within 0..2^63-1, got {value}")
+
+
+@dataclass(frozen=True)
+class Ledger:
+    """Immutable counts of operations and byte streams.
+
+    ops: `OpKey` -> how often, int64 range.
+    streams: `StreamKey` -> `Segments`.
+    granularity_bytes: the sector or burst to which *moved* bytes are rounded; 1 before
+        an accelerator is chosen, so that then moved = unique.
+
+    Ledgers add (`a + b`), scale by a whole number (`a * 3`), compare (`==`) and serialise
+    (`to_dict`, `from_dict`). Zero entries are dropped, so equal work means equal ledgers.
+    Raises `OverflowError` when a count leaves 0..2^63-1, `TypeError` for a count that is no int.
+    Source: design of the four byte figures after the FlashInfer byte count (Q + K + V + O) and
+    SANTA (arXiv 2605.01910, section 3).
+    """
+
+    ops: Mapping[OpKey, int] = field(default_factory=dict)
+    streams: Mapping[StreamKey, Segments] = field(default_factory=dict)
+    granularity_bytes: int = 1
+
+    def __post_init__(self) -> None:
+        for op, count in self.ops.items():
+            _check_count(count, f"count of {op.phase} {op.kind} {op.dtype}")
+        if self.granularity_bytes < 1:
+            raise ValueError(f"granularity_bytes must be >= 1, got {self.granularity_bytes}")
+        ops = {key: self.ops[key] for key in sorted(self.ops) if self.ops[key]}
+        streams = {key: self.streams[key] for key in sorted(self.streams)
+                   if self.streams[key].logical}
+        object.__setattr__(self, "ops", MappingProxyType(ops))
+        object.__setattr__(self, "streams", MappingProxyType(streams))
+        for figure in ("logical", "unique", "moved"):
+            _check_count(self.bytes(figure), f"total {figure} bytes")
+
+    def __hash__(self) -> int:
+        return hash((tuple(self.ops.items()), tuple(self.streams.items()), self.granularity_bytes))
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        # mapping proxies do not pickle; worker processes rebuild the ledger from plain dicts
+        return Ledger, (dict(self.ops), dict(self.streams), self.granularity_bytes)
+
+    def __add__(self, other: Ledger) -> Ledger:
+        if self.granularity_bytes != other.granularity_bytes:
+            raise ValueError(
+                "ledgers rounded to different granularities do not add: "
+                f"{self.granularity_bytes} and {other.granularity_bytes} bytes"
+            )
+        ops = dict(self.ops)
+        for op, count in other.ops.items():
+            ops[op] = ops.get(op, 0) + count
+        streams = dict(self.streams)
+        for key, seg in other.streams.items():
+            have = streams.get(key, Segments(0, 0))
+            streams[key] = Segments(have.logical + seg.logical, have.unique + seg.unique)
+        return Ledger(ops, streams, self.granularity_bytes)
+
+    def __mul__(self, times: int) -> Ledger:
+        _check_count(times, "ledger multiplier")
+        return Ledger(
+            {op: count * times for op, count in self.ops.items()},
+            {k: Segments(s.logical * times, s.unique * times) for k, s in self.streams.items()},
+            self.granularity_bytes,
+        )
+
+    __rmul__ = __mul__
+
+    def rounded_to(self, granularity_bytes: int) -> Ledger:
+        """Return this ledger with moved bytes rounded up per segment to `granularity_bytes`.
+
+        moved = unique segments × ⌈segment_bytes / granularity⌉ × granularity, exact for segments
+        that start on a granule (every row size in use here does, for 32-byte granules).
+        """
+        return replace(self, granularity_bytes=granularity_bytes)
+
+    def count(
+        self,
+        kind: OpKind | None = None,
+        phase: Phase | None = None,
+        dtype: Dtype | None = None,
+    ) -> int:
+        """Return the number of operations that match every given field.
+
+        An `ACCUMULATE` of multiplicity c counts once per element, not c times.
+        """
+        return sum(
+            n for op, n in self.ops.items()
+            if (kind is None or op.kind == kind)
+            and (phase is None or op.phase == phase)
+            and (dtype is None or op.dtype == dtype)
+        )
+
+    def bytes(
+        self,
+        figure: Figure,
+        *,
+        tensor: Tensor | None = None,
+        phase: Phase | None = None,
+        level: Level | None = None,
+        direction: Direction | None = None,
+    ) -> int:
+        """Return bytes of the streams that match every given field.
+
+        figure: `logical` (draws × row), `unique` (union per KV head), `moved` (unique, rounded up
+            per segment to `granularity_bytes`), or `workspace` (moved bytes of stash, tile masses,
+            partials and indices only).
+        """
+        total = 0
+        for key, seg in self.streams.items():
+            if tensor is not None and key.tensor != tensor:
+                continue
+            if phase is not None and key.phase != phase:
+                continue
+            if level is not None and key.level != level:
+                continue
+            if direction is not None and key.direction != direction:
+                continue
+            if figure == "workspace" and not key.tensor.is_workspace:
+                continue
+            total += self.stream_bytes(key, figure) if seg.logical else 0
+        return total
+
+    def stream_bytes(self, key: StreamKey, figure: Figure) -> int:
+        """Return one stream's bytes in the given figure (see `bytes`)."""
+        seg = self.streams[key]
+        if figure == "logical":
+            return seg.logical * key.segment_bytes
+        if figure == "unique":
+            return seg.unique * key.segment_bytes
+        if figure == "workspace" and not key.tensor.is_workspace:
+            return 0
+        if figure not in ("moved", "workspace"):
+            raise ValueError(f"figure must be logical, unique, moved or workspace, got {figure!r}")
+        granule = self.granularity_bytes
+        return seg.unique * (-(-key.segment_bytes // granule) * granule)
+
+    def difference(self, other: Ledger) -> dict[OpKey | StreamKey, tuple[object, object]]:
+        """Return the entries in which two ledgers differ, as (mine, theirs); 0 where absent."""
+        found: dict[OpKey | StreamKey, tuple[object, object]] = {}
+        for op in sorted(set(self.ops) | set(other.ops)):
+            mine, theirs = self.ops.get(op, 0), other.ops.get(op, 0)
+            if mine != theirs:
+                found[op] = (mine, theirs)
+        for key in sorted(set(self.streams) | set(other.streams)):
+            a, b = self.streams.get(key), other.streams.get(key)
+            if a != b:
+                found[key] = (a, b)
+        return found
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return plain lists and numbers that `from_dict` turns back into an equal ledger."""
+        return {
+            "granularity_bytes": self.granularity_bytes,
+            "ops": [[*(str(f) for f in (o.phase, o.kind, o.dtype)), o.multiplicity, n]
+                    for o, n in self.ops.items()],
+            "streams": [
+                [str(k.phase), str(k.tensor), str(k.level), str(k.direction), str(k.pattern),
+                 k.segment_bytes, s.logical, s.unique]
+                for k, s in self.streams.items()
+            ],
+        }
+
+    @staticmethod
+    def from_dict(data: Mapping[str, Any]) -> Ledger:
+        """Rebuild a ledger from `to_dict`; raises `ValueError` on an unknown name."""
+        ops = {
+            OpKey(Phase(p), OpKind(k), Dtype(t), int(c)): int(n)
+            for p, k, t, c, n in data["ops"]
+        }
+        streams = {
+            StreamKey(Phase(p), Tensor(t), Level(v), Direction(d), Pattern(a), int(b)):
+                Segments(int(logical), int(unique))
+            for p, t, v, d, a, b, logical, unique in data["streams"]
+        }
+        return Ledger(ops, streams, int(data["granularity_bytes"]))
+
+    def rows(self) -> Iterator[dict[str, Any]]:
+        """Yield one flat record per entry, operations first (the rows of `to_frame`)."""
+        for op, n in self.ops.items():
+            yield {"entry": "operation", "phase": str(op.phase), "name": str(op.kind),
+                   "dtype": str(op.dtype), "multiplicity": op.multiplicity, "count": n}
+        for key, seg in self.streams.items():
+            yield {
+                "entry": "stream", "phase": str(key.phase), "name": str(key.tensor),
+                "level": str(key.level), "direction": str(key.direction),
+                "pattern": str(key.pattern), "segment_bytes": key.segment_bytes,
+                "count": seg.logical,
+                **{f"{fig}_bytes": self.stream_bytes(key, fig)
+                   for fig in ("logical", "unique", "moved", "workspace")},
+            }
+
+    def to_frame(self) -> pd.DataFrame:
+        """Return the ledger as a tidy table, one row per operation or stream entry.
+
+        Columns: entry, phase, name, dtype, multiplicity, level, direction, pattern,
+        segment_bytes, count, logical_bytes, unique_bytes, moved_bytes, workspace_bytes; counts
+        and bytes are nullable int64.
+        """
+        import pandas as pd
+
+        text = ["entry", "phase", "name", "dtype", "level", "direction", "pattern"]
+        whole = ["multiplicity", "segment_bytes", "count", "logical_bytes", "unique_bytes",
+                 "moved_bytes", "workspace_bytes"]
+        frame = pd.DataFrame(list(self.rows()), columns=[*text, *whole])
+        return frame.astype({**dict.fromkeys(text, "string"), **dict.fromkeys(whole, "Int64")})

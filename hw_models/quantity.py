@@ -1,0 +1,108 @@
+"""Numbers with their range, unit and source."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Annotated, Literal, Self
+
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, model_validator
+
+Confidence = Literal[
+    "measured here", "read in the source text", "read in a secondary source", "derived",
+    "from memory, unverified", "judgement",
+]
+"""How a constant is known; the last two are marked in every report."""
+
+UNVERIFIED: frozenset[str] = frozenset({"from memory, unverified", "judgement"})
+
+
+@dataclass(frozen=True)
+class Interval:
+    """A nominal value with the range that its constants imply: low <= nominal <= high, finite.
+
+    Sums and scalings of non-negative intervals are done end by end: all terms are taken to be
+    at their low, nominal or high together, which is the widest (fully correlated) range.
+    """
+
+    low: float
+    nominal: float
+    high: float
+
+    def __post_init__(self) -> None:
+        if not all(map(math.isfinite, (self.low, self.nominal, self.high))):
+            raise ValueError(f"an interval must be finite, got {self}")
+        if not self.low <= self.nominal <= self.high:
+            raise ValueError(f"an interval needs low <= nominal <= high, got {self}")
+
+    @staticmethod
+    def exact(value: float) -> Interval:
+        """Return the interval of a number without uncertainty."""
+        return Interval(value, value, value)
+
+    def __add__(self, other: Interval) -> Interval:
+        return Interval(
+            self.low + other.low, self.nominal + other.nominal, self.high + other.high
+        )
+
+    def __mul__(self, factor: float) -> Interval:
+        if factor < 0:
+            raise ValueError(f"an interval is scaled by a non-negative factor, got {factor}")
+        return Interval(self.low * factor, self.nominal * factor, self.high * factor)
+
+    __rmul__ = __mul__
+
+
+class Constant(BaseModel):
+    """A catalogue number: value, range, unit, and where it comes from.
+
+    value: the nominal figure, finite and not negative.
+    low, high: the range a careful reader should allow; low <= value <= high.
+    unit: as printed, for example `pJ/bit`.
+    node_nm: process node of the source, where it has one.
+    source: citation; facts: ids of rows in `hw_models/facts/energy_facts.csv` behind it.
+    confidence: how it is known (`Confidence`).
+    """
+
+    model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
+
+    value: float = Field(ge=0)
+    low: float = Field(ge=0)
+    high: float = Field(ge=0)
+    unit: str
+    node_nm: float | None = Field(default=None, gt=0)
+    source: str = Field(min_length=1)
+    confidence: Confidence
+    facts: tuple[str, ...] = ()
+
+    @model_validator(mode="after")
+    def _ordered(self) -> Self:
+        if not self.low <= self.value <= self.high:
+            raise ValueError(
+                f"needs low <= value <= high, got low {self.low}, value {self.value}, "
+                f"high {self.high}"
+            )
+        return self
+
+    @property
+    def interval(self) -> Interval:
+        """The constant as low, nominal, high, in its own unit."""
+        return Interval(self.low, self.value, self.high)
+
+
+def _in_unit(unit: str) -> AfterValidator:
+    def check(constant: Constant) -> Constant:
+        if constant.unit != unit:
+            raise ValueError(f"unit must be '{unit}', got '{constant.unit}'")
+        return constant
+
+    return AfterValidator(check)
+
+
+PicojoulesPerBit = Annotated[Constant, _in_unit("pJ/bit")]
+PicojoulesPerOp = Annotated[Constant, _in_unit("pJ/op")]
+PicojoulesPerActivation = Annotated[Constant, _in_unit("pJ/activation")]
+OpsPerSecond = Annotated[Constant, _in_unit("op/s")]
+BytesPerSecond = Annotated[Constant, _in_unit("B/s")]
+Watts = Annotated[Constant, _in_unit("W")]
+Fraction = Annotated[Constant, _in_unit("1")]

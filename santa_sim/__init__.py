@@ -1,0 +1,1 @@
+"""Hardware simulation and energy modelling of stochastic sparse attention."""
