@@ -121,7 +121,11 @@ class OpKey:
 
 @dataclass(frozen=True, order=True)
 class StreamKey:
-    """One byte stream: equal contiguous segments of `segment_bytes` bytes each."""
+    """One byte stream: equal contiguous segments of `segment_bytes` bytes each.
+
+    footprint_bytes: size of the whole buffer that must stay resident while a workspace tensor
+        is in use, whatever part of it this stream touches; 0 for inputs and outputs.
+    """
 
     phase: Phase
     tensor: Tensor
@@ -129,6 +133,7 @@ class StreamKey:
     direction: Direction
     pattern: Pattern
     segment_bytes: int
+    footprint_bytes: int = 0
 
 
 @dataclass(frozen=True)
@@ -307,7 +312,7 @@ class Ledger:
                     for o, n in self.ops.items()],
             "streams": [
                 [str(k.phase), str(k.tensor), str(k.level), str(k.direction), str(k.pattern),
-                 k.segment_bytes, s.logical, s.unique]
+                 k.segment_bytes, k.footprint_bytes, s.logical, s.unique]
                 for k, s in self.streams.items()
             ],
         }
@@ -320,9 +325,9 @@ class Ledger:
             for p, k, t, c, n in data["ops"]
         }
         streams = {
-            StreamKey(Phase(p), Tensor(t), Level(v), Direction(d), Pattern(a), int(b)):
+            StreamKey(Phase(p), Tensor(t), Level(v), Direction(d), Pattern(a), int(b), int(f)):
                 Segments(int(logical), int(unique))
-            for p, t, v, d, a, b, logical, unique in data["streams"]
+            for p, t, v, d, a, b, f, logical, unique in data["streams"]
         }
         return Ledger(ops, streams, int(data["granularity_bytes"]))
 
@@ -336,7 +341,7 @@ class Ledger:
                 "entry": "stream", "phase": str(key.phase), "name": str(key.tensor),
                 "level": str(key.level), "direction": str(key.direction),
                 "pattern": str(key.pattern), "segment_bytes": key.segment_bytes,
-                "count": seg.logical,
+                "footprint_bytes": key.footprint_bytes, "count": seg.logical,
                 **{f"{fig}_bytes": self.stream_bytes(key, fig)
                    for fig in ("logical", "unique", "moved", "workspace")},
             }
@@ -345,13 +350,13 @@ class Ledger:
         """Return the ledger as a tidy table, one row per operation or stream entry.
 
         Columns: entry, phase, name, dtype, multiplicity, level, direction, pattern,
-        segment_bytes, count, logical_bytes, unique_bytes, moved_bytes, workspace_bytes; counts
+        segment_bytes, footprint_bytes, count, logical_bytes, unique_bytes, moved_bytes, workspace_bytes; counts
         and bytes are nullable int64.
         """
         import pandas as pd
 
         text = ["entry", "phase", "name", "dtype", "level", "direction", "pattern"]
-        whole = ["multiplicity", "segment_bytes", "count", "logical_bytes", "unique_bytes",
+        whole = ["multiplicity", "segment_bytes", "footprint_bytes", "count", "logical_bytes", "unique_bytes",
                  "moved_bytes", "workspace_bytes"]
         frame = pd.DataFrame(list(self.rows()), columns=[*text, *whole])
         return frame.astype({**dict.fromkeys(text, "string"), **dict.fromkeys(whole, "Int64")})
