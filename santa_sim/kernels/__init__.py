@@ -1,0 +1,1 @@
+"""The hot loops: each reads stored keys or values once, on one core, without the GIL."""
