@@ -73,8 +73,8 @@ class CaptureMeta(BaseModel):
 class Capture:
     """A capture that has been read and checked.
 
-    name: as it was asked for; path: the file; sha256: hash of the file's bytes, for provenance;
-    meta: geometry, licences and the traces.
+    name: the file's name without its ending; path: the file; sha256: hash of the file's bytes,
+    for provenance; meta: geometry, licences and the traces.
     """
 
     name: str
@@ -174,8 +174,8 @@ def load_capture(name_or_path: str | Path) -> Capture:
             kept[f"{trace.id}_{letter}"] = as_stored(arrays[f"{trace.id}_{letter}"])
         name = f"{trace.id}_q"
         kept[name] = _rounded_like(kept[f"{trace.id}_K"], arrays[name], path, name)
-    name = path.stem if path.parent == CAPTURES_DIR else str(name_or_path)
-    return Capture(name, path, sha256, meta, kept)
+    # the bare name, not the path: results must not depend on where a file lies
+    return Capture(path.stem, path, sha256, meta, kept)
 
 
 def _rounded_like(
