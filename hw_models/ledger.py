@@ -63,7 +63,9 @@ class Dtype(StrEnum):
 
     @property
     def bytes(self) -> int:
-        """Storage size in bytes (a `BIT` has none of its own)."""
+        """Storage size in bytes; raises `ValueError` for `BIT`, which has none of its own."""
+        if self is Dtype.BIT:
+            raise ValueError("a bit has no storage size in bytes")
         return {"fp32": 4, "bf16": 2, "fp16": 2, "int32": 4}[self.value]
 
 
@@ -157,6 +159,12 @@ def _check_count(value: int, what: str) -> None:
         raise OverflowError(f"{what} must be within 0..2^63-1, got {value}")
 
 
+def _check_size(value: int, what: str) -> None:
+    _check_count(value, what)
+    if value < 1:
+        raise ValueError(f"{what} must be >= 1, got {value}")
+
+
 @dataclass(frozen=True)
 class Ledger:
     """Immutable counts of operations and byte streams.
@@ -168,7 +176,8 @@ class Ledger:
 
     Ledgers add (`a + b`), scale by a whole number (`a * 3`), compare (`==`) and serialise
     (`to_dict`, `from_dict`). Zero entries are dropped, so equal work means equal ledgers.
-    Raises `OverflowError` when a count leaves 0..2^63-1, `TypeError` for a count that is no int.
+    Raises `OverflowError` when a count or a total leaves 0..2^63-1, `TypeError` for a count that
+    is no int, `ValueError` for a multiplicity, segment or granule below 1.
     Source: design of the four byte figures after the FlashInfer byte count (Q + K + V + O) and
     SANTA (arXiv 2605.01910, section 3).
     """
@@ -178,15 +187,20 @@ class Ledger:
     granularity_bytes: int = 1
 
     def __post_init__(self) -> None:
+        _check_size(self.granularity_bytes, "granularity_bytes")
         for op, count in self.ops.items():
             _check_count(count, f"count of {op.phase} {op.kind} {op.dtype}")
-        if self.granularity_bytes < 1:
-            raise ValueError(f"granularity_bytes must be >= 1, got {self.granularity_bytes}")
-        ops = {key: self.ops[key] for key in sorted(self.ops) if self.ops[key]}
-        streams = {key: self.streams[key] for key in sorted(self.streams)
-                   if self.streams[key].logical}
+            _check_size(op.multiplicity, f"multiplicity of {op.phase} {op.kind}")
+        for key in self.streams:
+            _check_size(key.segment_bytes, f"segment_bytes of {key.phase} {key.tensor}")
+            _check_count(key.footprint_bytes, f"footprint_bytes of {key.phase} {key.tensor}")
+        ops = {op: self.ops[op] for op in sorted(self.ops) if self.ops[op]}
+        streams = {
+            key: self.streams[key] for key in sorted(self.streams) if self.streams[key].logical
+        }
         object.__setattr__(self, "ops", MappingProxyType(ops))
         object.__setattr__(self, "streams", MappingProxyType(streams))
+        _check_count(self.count(), "total operations")
         for figure in ("logical", "unique", "moved"):
             _check_count(self.bytes(figure), f"total {figure} bytes")
 
@@ -292,14 +306,15 @@ class Ledger:
         return seg.unique * (-(-key.segment_bytes // granule) * granule)
 
     def difference(self, other: Ledger) -> dict[OpKey | StreamKey, tuple[object, object]]:
-        """Return the entries in which two ledgers differ, as (mine, theirs); 0 where absent."""
+        """Return the entries in which two ledgers differ, as (mine, theirs); zeros where absent."""
         found: dict[OpKey | StreamKey, tuple[object, object]] = {}
         for op in sorted(set(self.ops) | set(other.ops)):
             mine, theirs = self.ops.get(op, 0), other.ops.get(op, 0)
             if mine != theirs:
                 found[op] = (mine, theirs)
+        none = Segments(0, 0)
         for key in sorted(set(self.streams) | set(other.streams)):
-            a, b = self.streams.get(key), other.streams.get(key)
+            a, b = self.streams.get(key, none), other.streams.get(key, none)
             if a != b:
                 found[key] = (a, b)
         return found
@@ -319,17 +334,19 @@ class Ledger:
 
     @staticmethod
     def from_dict(data: Mapping[str, Any]) -> Ledger:
-        """Rebuild a ledger from `to_dict`; raises `ValueError` on an unknown name."""
-        ops = {
-            OpKey(Phase(p), OpKind(k), Dtype(t), int(c)): int(n)
-            for p, k, t, c, n in data["ops"]
-        }
+        """Rebuild a ledger from `to_dict`.
+
+        Raises `ValueError` on an unknown name or an entry that is given twice, and like `Ledger`.
+        """
+        ops = {OpKey(Phase(p), OpKind(k), Dtype(t), c): n for p, k, t, c, n in data["ops"]}
         streams = {
-            StreamKey(Phase(p), Tensor(t), Level(v), Direction(d), Pattern(a), int(b), int(f)):
-                Segments(int(logical), int(unique))
-            for p, t, v, d, a, b, f, logical, unique in data["streams"]
+            StreamKey(Phase(p), Tensor(t), Level(v), Direction(d), Pattern(a), size, footprint):
+                Segments(logical, unique)
+            for p, t, v, d, a, size, footprint, logical, unique in data["streams"]
         }
-        return Ledger(ops, streams, int(data["granularity_bytes"]))
+        if len(ops) < len(data["ops"]) or len(streams) < len(data["streams"]):
+            raise ValueError("a serialised ledger has an entry twice")
+        return Ledger(ops, streams, data["granularity_bytes"])
 
     def rows(self) -> Iterator[dict[str, Any]]:
         """Yield one flat record per entry, operations first (the rows of `to_frame`)."""
@@ -350,13 +367,23 @@ class Ledger:
         """Return the ledger as a tidy table, one row per operation or stream entry.
 
         Columns: entry, phase, name, dtype, multiplicity, level, direction, pattern,
-        segment_bytes, footprint_bytes, count, logical_bytes, unique_bytes, moved_bytes, workspace_bytes; counts
-        and bytes are nullable int64.
+        segment_bytes, footprint_bytes, count, logical_bytes, unique_bytes, moved_bytes,
+        workspace_bytes; counts and bytes are nullable int64.
         """
         import pandas as pd
 
-        text = ["entry", "phase", "name", "dtype", "level", "direction", "pattern"]
-        whole = ["multiplicity", "segment_bytes", "footprint_bytes", "count", "logical_bytes", "unique_bytes",
-                 "moved_bytes", "workspace_bytes"]
-        frame = pd.DataFrame(list(self.rows()), columns=[*text, *whole])
-        return frame.astype({**dict.fromkeys(text, "string"), **dict.fromkeys(whole, "Int64")})
+        rows = list(self.rows())
+        text = {"entry", "phase", "name", "dtype", "level", "direction", "pattern"}
+        columns = (
+            "entry", "phase", "name", "dtype", "multiplicity", "level", "direction", "pattern",
+            "segment_bytes", "footprint_bytes", "count",
+            "logical_bytes", "unique_bytes", "moved_bytes", "workspace_bytes",
+        )
+        # column by column: a frame made from rows holds a column with gaps as float64, which
+        # rounds above 2^53
+        return pd.DataFrame({
+            name: pd.array(
+                [row.get(name) for row in rows], dtype="string" if name in text else "Int64"
+            )
+            for name in columns
+        })

@@ -52,6 +52,24 @@ class Interval:
 
     __rmul__ = __mul__
 
+    def times(self, other: Interval) -> Interval:
+        """Return the product of two non-negative quantities, end by end."""
+        if self.low < 0 or other.low < 0:
+            raise ValueError(f"only non-negative intervals multiply, got {self} and {other}")
+        return Interval(
+            self.low * other.low, self.nominal * other.nominal, self.high * other.high
+        )
+
+    def over(self, rate: Interval) -> Interval:
+        """Return a non-negative quantity divided by a positive rate; a high rate gives the low."""
+        if self.low < 0 or rate.low <= 0:
+            raise ValueError(f"needs a quantity >= 0 over a rate > 0, got {self} and {rate}")
+        return Interval(self.low / rate.high, self.nominal / rate.nominal, self.high / rate.low)
+
+
+Figure = Annotated[float, Field(ge=0, strict=True)]
+"""Strict, because pydantic would otherwise read `true` as 1.0."""
+
 
 class Constant(BaseModel):
     """A catalogue number: value, range, unit, and where it comes from.
@@ -66,10 +84,10 @@ class Constant(BaseModel):
 
     model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
 
-    value: float = Field(ge=0)
-    low: float = Field(ge=0)
-    high: float = Field(ge=0)
-    unit: str
+    value: Figure
+    low: Figure
+    high: Figure
+    unit: str = Field(min_length=1)
     node_nm: float | None = Field(default=None, gt=0)
     source: str = Field(min_length=1)
     confidence: Confidence

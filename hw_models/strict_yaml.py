@@ -2,158 +2,164 @@
 
 from __future__ import annotations
 
-import difflib
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, TypeVar, get_args
+from typing import Any, TypeVar
 
 from pydantic import BaseModel, ValidationError
 
+from hw_models.problems import Document, KeyPath, Problem, SpecError, did_you_mean, dotted_path
+from hw_models.pydantic_faults import explain
+
+__all__ = [
+    "Document",
+    "KeyPath",
+    "Problem",
+    "SpecError",
+    "did_you_mean",
+    "dotted_path",
+    "load",
+    "parse",
+    "validate",
+]
+
 Model = TypeVar("Model", bound=BaseModel)
-KeyPath = tuple[str | int, ...]
 
 MAX_NODES = 200_000
 """More nodes than any honest study has; stops YAML whose anchors multiply without end."""
-MAX_BYTES = 4_000_000
+MAX_DEPTH = 50
+"""Deeper than any model here; stops an anchor that contains itself."""
+MAX_BYTES = 1_000_000
+"""Parsing in pure Python takes about 10 s for this much."""
 
-
-@dataclass(frozen=True)
-class Problem:
-    """One thing wrong with an input: where it is and what to do about it."""
-
-    message: str
-    file: str = ""
-    line: int | None = None
-    path: KeyPath = ()
-
-    def __str__(self) -> str:
-        where = self.file + (f":{self.line}" if self.line is not None else "")
-        dotted = dotted_path(self.path)
-        return ": ".join(part for part in (where, dotted, self.message) if part)
-
-
-class SpecError(ValueError):
-    """The user's input is wrong; `str()` gives one clear line per problem."""
-
-    def __init__(self, problems: Problem | Iterable[Problem]) -> None:
-        found = (problems,) if isinstance(problems, Problem) else tuple(problems)
-        self.problems = found
-        super().__init__("\n".join(map(str, found)))
-
-
-def dotted_path(path: KeyPath) -> str:
-    """Return `a.b[2].c` for ('a', 'b', 2, 'c')."""
-    text = ""
-    for part in path:
-        if isinstance(part, int):
-            text += f"[{part}]"
-        else:
-            text += f".{part}" if text else part
-    return text
-
-
-def did_you_mean(name: str, valid: Iterable[str]) -> str:
-    """Return `; did you mean 'x'?` for the nearest valid name, then the valid names."""
-    names = sorted(valid)
-    near = difflib.get_close_matches(name, names, n=1, cutoff=0.5)
-    hint = f"; did you mean '{near[0]}'?" if near else ""
-    return f"{hint} (valid: {', '.join(names)})"
-
-
-@dataclass
-class Document:
-    """A parsed YAML file: plain data, and the line of every key path."""
-
-    file: str
-    data: Any
-    lines: dict[KeyPath, int] = field(default_factory=dict)
-
-    def line_of(self, path: KeyPath) -> int | None:
-        """Return the line of the longest known prefix of `path`."""
-        for end in range(len(path), -1, -1):
-            if path[:end] in self.lines:
-                return self.lines[path[:end]]
-        return None
-
-    def problem(self, path: KeyPath, message: str) -> Problem:
-        """Return a `Problem` at `path` in this file."""
-        return Problem(message, self.file, self.line_of(path), path)
+_TAG = "tag:yaml.org,2002:"
 
 
 def load(path: str | Path) -> Document:
     """Read one YAML 1.2 file; raises `SpecError` if it is missing, unreadable or not YAML."""
-    file = Path(path)
+    file = str(path)
     try:
-        if file.stat().st_size > MAX_BYTES:
-            raise SpecError(Problem(f"file is larger than {MAX_BYTES} bytes", str(path)))
-        text = file.read_text(encoding="utf-8")
+        with Path(path).open("rb") as stream:
+            raw = stream.read(MAX_BYTES + 1)  # bounded: the path may name a pipe or a device
+        text = raw.decode("utf-8")
     except OSError as error:
-        raise SpecError(Problem(f"cannot read: {error.strerror or error}", str(path))) from None
+        raise SpecError(Problem(f"cannot read: {error.strerror or error}", file)) from None
     except UnicodeDecodeError as error:
-        raise SpecError(Problem(f"is not UTF-8 text: {error.reason}", str(path))) from None
-    return parse(text, str(path))
+        line = raw.count(b"\n", 0, error.start) + 1
+        raise SpecError(Problem(f"is not UTF-8 text: {error.reason}", file, line)) from None
+    if len(raw) > MAX_BYTES:
+        raise SpecError(Problem(f"file is larger than {MAX_BYTES} bytes", file))
+    return parse(text, file)
 
 
 def parse(text: str, file: str) -> Document:
-    """Parse YAML 1.2 text; raises `SpecError` with the line of the first fault."""
+    """Parse YAML 1.2 text into plain dicts, lists and scalars.
+
+    Anchors and merge keys work; tags other than YAML's own scalars are refused, so nothing is ever
+    constructed by name. Raises `SpecError` with the line of the first fault.
+    """
     from ruamel.yaml import YAML
     from ruamel.yaml.error import MarkedYAMLError, YAMLError
 
-    yaml = YAML(typ="rt", pure=True)
-    yaml.allow_duplicate_keys = False
+    yaml = YAML(typ="safe", pure=True)
     try:
-        tree = yaml.load(text)
+        root = yaml.compose(text)
     except MarkedYAMLError as error:
         mark = error.problem_mark or error.context_mark
-        line = mark.line + 1 if mark else None
-        reason = " ".join((error.problem or "not valid YAML").split())
-        raise SpecError(Problem(f"not valid YAML: {reason}", file, line)) from None
-    except (YAMLError, ValueError, RecursionError) as error:
-        reason = " ".join(str(error).split())[:200]
-        raise SpecError(Problem(f"not valid YAML: {reason}", file)) from None
+        raise SpecError(
+            Problem(f"not valid YAML: {_one_line(error.problem)}", file, mark and mark.line + 1)
+        ) from None
+    except RecursionError:
+        raise SpecError(Problem("too deeply nested", file)) from None
+    except (YAMLError, ValueError) as error:
+        raise SpecError(Problem(f"not valid YAML: {_one_line(error)}", file)) from None
     document = Document(file, None)
-    document.data = _plain(tree, (), document, _Budget(MAX_NODES))
+    if root is not None:
+        document.lines[()] = root.start_mark.line + 1
+        document.data = _Reader(document, yaml.constructor).read(root, (), 0)
     return document
 
 
-@dataclass
-class _Budget:
-    left: int
+class _Reader:
+    """Turns ruamel's node graph into plain data, noting each key's line.
 
+    Works on nodes and not on ruamel's round-trip objects: those ignore tags, turn an anchored
+    `true` into 1 and leave a hole where an anchor contains itself.
+    """
 
-def _plain(node: Any, path: KeyPath, document: Document, budget: _Budget) -> Any:
-    """Turn ruamel's tree into dicts, lists and scalars, noting each key's line."""
-    budget.left -= 1
-    if budget.left < 0 or len(path) > 50:
-        raise SpecError(Problem("too many or too deeply nested entries", document.file))
-    if isinstance(node, dict):
-        plain = {}
-        for key, value in node.items():
-            if not isinstance(key, str):
-                raise SpecError(document.problem(path, f"keys must be text, got {key!r}"))
-            where = (*path, str(key))
-            position = getattr(node, "lc", None)
-            if position is not None and position.data and key in position.data:
-                document.lines[where] = position.data[key][0] + 1
-            plain[str(key)] = _plain(value, where, document, budget)
-        return plain
-    if isinstance(node, list):
+    def __init__(self, document: Document, constructor: Any) -> None:
+        self._document = document
+        self._constructor = constructor
+        self._nodes_left = MAX_NODES
+
+    def read(self, node: Any, path: KeyPath, depth: int) -> Any:
+        """Return the plain value of a node that stands at `path`, `depth` nodes down."""
+        self._nodes_left -= 1
+        if self._nodes_left < 0:
+            raise self._fault(node, path[:3], f"more than {MAX_NODES} entries, anchors expanded")
+        if depth > MAX_DEPTH:
+            raise self._fault(node, path[:3], f"nested more than {MAX_DEPTH} deep")
+        if node.id == "mapping" and node.tag == _TAG + "map":
+            return self._mapping(node, path, depth)
+        if node.id == "sequence" and node.tag == _TAG + "seq":
+            return self._sequence(node, path, depth)
+        return self._scalar(node, path)
+
+    def _sequence(self, node: Any, path: KeyPath, depth: int) -> list[Any]:
         items = []
-        for index, value in enumerate(node):
-            where = (*path, index)
-            position = getattr(node, "lc", None)
-            if position is not None and position.data and index in position.data:
-                document.lines[where] = position.data[index][0] + 1
-            items.append(_plain(value, where, document, budget))
+        for index, item in enumerate(node.value):
+            self._document.lines[(*path, index)] = item.start_mark.line + 1
+            items.append(self.read(item, (*path, index), depth + 1))
         return items
-    if node is None or isinstance(node, bool):
-        return node
-    # ruamel keeps scalars in subclasses that remember their spelling; models want the plain ones
-    for kind in (int, float, str):
-        if isinstance(node, kind):
-            return kind(node)
-    raise SpecError(document.problem(path, f"a {type(node).__name__} is not supported here"))
+
+    def _mapping(self, node: Any, path: KeyPath, depth: int) -> dict[str, Any]:
+        merge = [value for key, value in node.value if key.tag == _TAG + "merge"]
+        plain = self._merged(merge, path, depth)
+        first: dict[str, int] = {}
+        for key_node, value_node in node.value:
+            if key_node.tag == _TAG + "merge":
+                continue
+            if key_node.tag != _TAG + "str":
+                shown = key_node.value if key_node.id == "scalar" else f"a {key_node.id}"
+                raise self._fault(key_node, path, f"keys must be text, got {shown}")
+            key, line = str(key_node.value), key_node.start_mark.line + 1
+            where = (*path, key)
+            if key in first:
+                message = f"key is given twice (first on line {first[key]})"
+                raise self._fault(key_node, where, message)
+            first[key] = self._document.lines[where] = line
+            plain[key] = self.read(value_node, where, depth + 1)
+        return plain
+
+    def _merged(self, nodes: list[Any], path: KeyPath, depth: int) -> dict[str, Any]:
+        """Return what `<<` brings in; of several sources the first one wins."""
+        sources = [
+            source for node in nodes for source in (node.value if node.id == "sequence" else [node])
+        ]
+        plain: dict[str, Any] = {}
+        for source in reversed(sources):
+            values = self.read(source, path, depth + 1)
+            if not isinstance(values, dict):
+                raise self._fault(source, path, "'<<' merges mappings only")
+            plain |= values
+        return plain
+
+    def _scalar(self, node: Any, path: KeyPath) -> Any:
+        kind = node.tag.removeprefix(_TAG)
+        if node.id == "scalar" and kind == "timestamp":
+            return str(node.value)  # YAML 1.2 knows no dates
+        if node.id != "scalar" or kind not in ("null", "bool", "int", "float", "str"):
+            raise self._fault(node, path, f"tag '{node.tag}' is not supported")
+        try:
+            return self._constructor.construct_object(node)
+        except ValueError as error:
+            raise self._fault(node, path, f"not a valid {kind}: {_one_line(error)}") from None
+
+    def _fault(self, node: Any, path: KeyPath, message: str) -> SpecError:
+        return SpecError(Problem(message, self._document.file, node.start_mark.line + 1, path))
+
+
+def _one_line(reason: object) -> str:
+    return " ".join(str(reason).split())[:200]
 
 
 def validate(document: Document, model: type[Model], at: KeyPath = ()) -> Model:
@@ -163,86 +169,15 @@ def validate(document: Document, model: type[Model], at: KeyPath = ()) -> Model:
     for an unknown key, the nearest valid one.
     """
     data = document.data
-    for part in at:
-        data = data[part]
+    for depth, part in enumerate(at):
+        try:
+            data = data[part]
+        except (KeyError, IndexError, TypeError):
+            raise SpecError(document.problem(at[: depth + 1], "required key is missing")) from None
     if not isinstance(data, dict):
         got = "nothing" if data is None else type(data).__name__
         raise SpecError(document.problem(at, f"must be a mapping of keys to values, got {got}"))
     try:
         return model.model_validate(data)
     except ValidationError as error:
-        raise SpecError(
-            [_explain(document, model, at, dict(item)) for item in error.errors()]
-        ) from None
-
-
-def _explain(
-    document: Document, model: type[BaseModel], at: KeyPath, error: dict[str, Any]
-) -> Problem:
-    path = _existing(document, (*at, *error["loc"]))
-    kind, value = error["type"], error.get("input")
-    if kind == "extra_forbidden":
-        key = str(path[-1])
-        valid = {name for owner in _owners(model, error["loc"][:-1]) for name in _keys(owner)}
-        return document.problem(path, "unknown key" + did_you_mean(key, valid))
-    if kind == "missing":
-        return document.problem(path, "required key is missing")
-    if kind in ("literal_error", "enum", "union_tag_invalid"):
-        expected = error.get("ctx", {}).get("expected_tags") or error.get("ctx", {}).get("expected")
-        names = [n.strip().strip("'") for n in str(expected).replace(" or ", ", ").split(",")]
-        got = value.get(_tag(error), value) if isinstance(value, dict) else value
-        return document.problem(path, f"got {got!r}" + did_you_mean(str(got), names))
-    message = error["msg"].removeprefix("Value error, ")
-    shown = "" if isinstance(value, dict | list) else f"; got {value!r}"
-    return document.problem(path, message[:1].lower() + message[1:] + shown)
-
-
-def _tag(error: dict[str, Any]) -> str:
-    return str(error.get("ctx", {}).get("discriminator", "kind")).strip("'")
-
-
-def _existing(document: Document, path: Sequence[str | int]) -> KeyPath:
-    """Drop union tags and model names that pydantic puts into a location but YAML does not have."""
-    node, kept = document.data, []
-    for index, part in enumerate(path):
-        last = index == len(path) - 1
-        if isinstance(node, dict) and part in node:
-            node = node[part]
-            kept.append(part)
-        elif isinstance(node, list) and isinstance(part, int) and part < len(node):
-            node = node[part]
-            kept.append(part)
-        elif last and isinstance(node, dict) and isinstance(part, str) and part.isidentifier():
-            kept.append(part)
-    return tuple(kept)
-
-
-def _keys(model: type[BaseModel]) -> list[str]:
-    return [field.alias or name for name, field in model.model_fields.items()]
-
-
-def _owners(model: type[BaseModel], loc: Sequence[str | int]) -> list[type[BaseModel]]:
-    """Return the models whose keys stand at `loc`; a union narrows where `loc` names its tag."""
-    current = [model]
-    for part in loc:
-        if isinstance(part, int):
-            continue
-        below = [
-            inner for owner in current if part in owner.model_fields
-            for inner in _models_in(owner.model_fields[part].annotation)
-        ]
-        current = below or [m for m in current if _is_tagged(m, part)] or current
-    return current
-
-
-def _is_tagged(model: type[BaseModel], tag: str) -> bool:
-    return model.__name__ == tag or any(
-        tag in get_args(info.annotation) for info in model.model_fields.values()
-    )
-
-
-def _models_in(annotation: Any) -> list[type[BaseModel]]:
-    """Return the pydantic models named anywhere inside a type annotation."""
-    if isinstance(annotation, type) and issubclass(annotation, BaseModel):
-        return [annotation]
-    return [model for part in get_args(annotation) for model in _models_in(part)]
+        raise SpecError(explain(error, document, model, at)) from None

@@ -8,8 +8,11 @@ the same draws on a GPU (`tl.philox`).
 
 from __future__ import annotations
 
+from operator import index
+
 import numpy as np
 from numba import njit
+from numpy.typing import NDArray
 
 DRAWS = 0
 """Purpose of the uniforms that pick rows (offsets, strata, independent draws)."""
@@ -25,7 +28,9 @@ _LOW = np.uint64(0xFFFFFFFF)
 
 
 @njit(cache=True, nogil=True)
-def philox4x32(c0, c1, c2, c3, k0, k1):  # type: ignore[no-untyped-def]
+def philox4x32(
+    c0: np.uint32, c1: np.uint32, c2: np.uint32, c3: np.uint32, k0: np.uint32, k1: np.uint32
+) -> tuple[np.uint32, np.uint32, np.uint32, np.uint32]:
     """Return four 32-bit words for a 128-bit counter and a 64-bit key (ten rounds)."""
     for _ in range(10):
         product0 = np.uint64(c0) * _M0
@@ -41,10 +46,12 @@ def philox4x32(c0, c1, c2, c3, k0, k1):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True, nogil=True)
-def uniform(key, purpose, tile, head, draw):  # type: ignore[no-untyped-def]
+def uniform(key: NDArray[np.uint32], purpose: int, tile: int, head: int, draw: int) -> float:
     """Return the uniform in [0, 1) with index `draw` for one tile and head.
 
     key: uint32[4] from `stream_key`: seed low, seed high, batch word, step word.
+    purpose: `DRAWS` or `TERNARY`; tile: 0..2^32-1; head: 0..2^16-1; draw: 0..2^30-1 (unchecked:
+    beyond these ranges, draws repeat).
     Counter: (purpose << 28 | draw // 4, tile, batch << 16 | head, step << 12 | layer);
     u = (word[draw % 4] >> 8) · 2^-24.
     """
@@ -66,12 +73,14 @@ def uniform(key, purpose, tile, head, draw):  # type: ignore[no-untyped-def]
     return np.float64(word >> np.uint32(8)) * 2.0**-24
 
 
-def stream_key(seed: int, step: int, layer: int, batch: int) -> np.ndarray:
+def stream_key(seed: int, step: int, layer: int, batch: int) -> NDArray[np.uint32]:
     """Return the uint32[4] key words for one sequence of one decode step.
 
     seed: 0..2^64-1; step: decode step, 0..2^20-1; layer: 0..2^12-1; batch: row of the batch,
-    0..2^16-1. Raises `ValueError` outside these ranges.
+    0..2^16-1. Raises `ValueError` outside these ranges, `TypeError` for a number that is not whole.
     """
+    # NumPy's narrow integers would overflow in the shifts below
+    seed, step, layer, batch = index(seed), index(step), index(layer), index(batch)
     for name, value, bits in (
         ("seed", seed, 64), ("step", step, 20), ("layer", layer, 12), ("batch", batch, 16)
     ):

@@ -41,14 +41,19 @@ def as_stored(array: NDArray[Any]) -> NDArray[Any]:
 def encode(values: NDArray[np.floating[Any]], dtype: Dtype) -> NDArray[Any]:
     """Round float values to a storage format, ties to even.
 
-    values: any shape, finite; dtype: bf16, fp16 or fp32. Returns the same shape in `STORED[dtype]`.
+    values: any shape; float64 goes through float32 first, as in PyTorch. dtype: bf16, fp16 or fp32.
+    Returns the same shape in `STORED[dtype]`. As IEEE 754 has it, a value beyond the format's
+    range becomes an infinity, and NaN stays NaN.
     """
-    single = np.ascontiguousarray(values, dtype=np.float32)
-    if dtype is not Dtype.BF16:
-        return single.astype(STORED[dtype])
+    with np.errstate(over="ignore"):
+        single = np.asarray(values).astype(np.float32, order="C", copy=False)
+        if dtype is not Dtype.BF16:
+            return single.astype(STORED[dtype])
     bits = single.view(np.uint32)
-    rounded = bits + np.uint32(0x7FFF) + ((bits >> np.uint32(16)) & np.uint32(1))
-    return (rounded >> np.uint32(16)).astype(np.uint16)
+    rounded = bits + (np.uint32(0x7FFF) + ((bits >> np.uint32(16)) & np.uint32(1)))
+    stored = (rounded >> np.uint32(16)).astype(np.uint16)
+    # the rounding carry would turn some NaNs into infinities or zeros
+    return np.where(np.isnan(single), np.uint16(0x7FC0), stored)
 
 
 def decode_stored(array: NDArray[Any]) -> NDArray[np.float32]:
