@@ -127,9 +127,10 @@ def test_difference_shows_zeros_where_an_entry_is_absent():
 
 def test_order_of_entry_and_zero_entries_do_not_matter():
     a = Ledger({MULTIPLY: 1, ADD: 2}, {READ_K: Segments(1, 1), READ_V: Segments(0, 0)})
-    b = Ledger({ADD: 2, MULTIPLY: 1, OpKey(Phase.MERGE, OpKind.EXP, Dtype.FP32): 0}, {
-        READ_K: Segments(1, 1)
-    })
+    b = Ledger(
+        {ADD: 2, MULTIPLY: 1, OpKey(Phase.MERGE, OpKind.EXP, Dtype.FP32): 0},
+        {READ_K: Segments(1, 1)},
+    )
     assert a == b
     assert hash(a) == hash(b)
     assert a.to_dict() == b.to_dict()
@@ -277,7 +278,7 @@ def test_from_dict_refuses_unknown_names_repeats_and_inexact_numbers():
         Ledger.from_dict(unknown)
     with pytest.raises(ValueError, match="an entry twice"):
         Ledger.from_dict({**data, "ops": data["ops"] * 2})
-    with pytest.raises(TypeError, match="must be an int, got 3.5"):
+    with pytest.raises(TypeError, match=r"must be an int, got 3\.5"):
         Ledger.from_dict({**data, "ops": [["score", "multiply", "bf16", 1, 3.5]]})
 
 
