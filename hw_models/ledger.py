@@ -7,162 +7,49 @@ nothing about time, energy or an accelerator: those read a ledger and never chan
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from enum import StrEnum
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Literal
+
+from hw_models.entries import (
+    INT64_MAX,
+    Direction,
+    Dtype,
+    Level,
+    OpKey,
+    OpKind,
+    Pattern,
+    Phase,
+    Segments,
+    StreamKey,
+    Tensor,
+    check_count,
+    check_size,
+)
 
 if TYPE_CHECKING:
     import pandas as pd
 
-INT64_MAX = 2**63 - 1
+__all__ = [
+    "INT64_MAX",
+    "Direction",
+    "Dtype",
+    "Figure",
+    "Ledger",
+    "Level",
+    "OpKey",
+    "OpKind",
+    "Pattern",
+    "Phase",
+    "Segments",
+    "StreamKey",
+    "Tensor",
+    "mean",
+]
 
 Figure = Literal["logical", "unique", "moved", "workspace"]
-
-
-class Phase(StrEnum):
-    """A stage of decode attention, in the order in which the data passes through."""
-
-    SCORE = "score"
-    SOFTMAX = "softmax"
-    SAMPLE = "sample"
-    VALUE = "value"
-    MERGE = "merge"
-
-
-class OpKind(StrEnum):
-    """A kind of operation; a fused multiply-add is one multiply and one add.
-
-    `ACCUMULATE` and `RANDOM_PRODUCT` say *what* is wanted and leave the *how* to the accelerator
-    (`hw_models.lowering`): adding a row that was drawn `multiplicity` times, and the product of
-    a number with a fresh 24-bit uniform.
-    """
-
-    MULTIPLY = "multiply"
-    ADD = "add"
-    COMPARE = "compare"
-    EXP = "exp"
-    DIVIDE = "divide"
-    SHIFT = "shift"
-    CONVERT = "convert"
-    RANDOM_BITS = "random_bits"
-    ADDRESS = "address"
-    ACCUMULATE = "accumulate"
-    RANDOM_PRODUCT = "random_product"
-
-
-class Dtype(StrEnum):
-    """The number format an operation works in."""
-
-    FP32 = "fp32"
-    BF16 = "bf16"
-    FP16 = "fp16"
-    INT32 = "int32"
-    BIT = "bit"
-
-    @property
-    def bytes(self) -> int:
-        """Storage size in bytes; raises `ValueError` for `BIT`, which has none of its own."""
-        if self is Dtype.BIT:
-            raise ValueError("a bit has no storage size in bytes")
-        return {"fp32": 4, "bf16": 2, "fp16": 2, "int32": 4}[self.value]
-
-
-class Tensor(StrEnum):
-    """What a byte stream carries; the last four are workspace, the rest is input or output."""
-
-    Q = "q"
-    K = "k"
-    V = "v"
-    OUT = "out"
-    STASH = "stash"
-    TILE_MASS = "tile_mass"
-    PARTIAL = "partial"
-    INDEX = "index"
-
-    @property
-    def is_workspace(self) -> bool:
-        """Whether the tensor exists only between two steps of one call."""
-        return self in _WORKSPACE
-
-
-_WORKSPACE = frozenset({Tensor.STASH, Tensor.TILE_MASS, Tensor.PARTIAL, Tensor.INDEX})
-
-
-class Level(StrEnum):
-    """Where a method asks for bytes: the memory that holds the cache, or scratch space."""
-
-    MAIN = "main"
-    SCRATCH = "scratch"
-
-
-class Direction(StrEnum):
-    """Read from, or written to, the level."""
-
-    READ = "read"
-    WRITE = "write"
-
-
-class Pattern(StrEnum):
-    """Whether segments follow one another in memory or are picked by an index."""
-
-    STREAM = "stream"
-    GATHER = "gather"
-
-
-@dataclass(frozen=True, order=True)
-class OpKey:
-    """What is counted: `multiplicity` is the weight c of an `ACCUMULATE` (acc += c·x), else 1."""
-
-    phase: Phase
-    kind: OpKind
-    dtype: Dtype
-    multiplicity: int = 1
-
-
-@dataclass(frozen=True, order=True)
-class StreamKey:
-    """One byte stream: equal contiguous segments of `segment_bytes` bytes each.
-
-    footprint_bytes: size of the whole buffer that must stay resident while a workspace tensor
-        is in use, whatever part of it this stream touches; 0 for inputs and outputs.
-    """
-
-    phase: Phase
-    tensor: Tensor
-    level: Level
-    direction: Direction
-    pattern: Pattern
-    segment_bytes: int
-    footprint_bytes: int = 0
-
-
-@dataclass(frozen=True)
-class Segments:
-    """How many segments a stream asked for (`logical`) and how many differ (`unique`)."""
-
-    logical: int
-    unique: int
-
-    def __post_init__(self) -> None:
-        _check_count(self.logical, "logical segments")
-        _check_count(self.unique, "unique segments")
-        if self.unique > self.logical:
-            raise ValueError(f"unique segments ({self.unique}) exceed logical ({self.logical})")
-
-
-def _check_count(value: int, what: str) -> None:
-    if isinstance(value, bool) or not isinstance(value, int):
-        raise TypeError(f"{what} must be an int, got {value!r} ({type(value).__name__})")
-    if not 0 <= value <= INT64_MAX:
-        raise OverflowError(f"{what} must be within 0..2^63-1, got {value}")
-
-
-def _check_size(value: int, what: str) -> None:
-    _check_count(value, what)
-    if value < 1:
-        raise ValueError(f"{what} must be >= 1, got {value}")
 
 
 @dataclass(frozen=True)
@@ -187,22 +74,22 @@ class Ledger:
     granularity_bytes: int = 1
 
     def __post_init__(self) -> None:
-        _check_size(self.granularity_bytes, "granularity_bytes")
+        check_size(self.granularity_bytes, "granularity_bytes")
         for op, count in self.ops.items():
-            _check_count(count, f"count of {op.phase} {op.kind} {op.dtype}")
-            _check_size(op.multiplicity, f"multiplicity of {op.phase} {op.kind}")
+            check_count(count, f"count of {op.phase} {op.kind} {op.dtype}")
+            check_size(op.multiplicity, f"multiplicity of {op.phase} {op.kind}")
         for key in self.streams:
-            _check_size(key.segment_bytes, f"segment_bytes of {key.phase} {key.tensor}")
-            _check_count(key.footprint_bytes, f"footprint_bytes of {key.phase} {key.tensor}")
+            check_size(key.segment_bytes, f"segment_bytes of {key.phase} {key.tensor}")
+            check_count(key.footprint_bytes, f"footprint_bytes of {key.phase} {key.tensor}")
         ops = {op: self.ops[op] for op in sorted(self.ops) if self.ops[op]}
         streams = {
             key: self.streams[key] for key in sorted(self.streams) if self.streams[key].logical
         }
         object.__setattr__(self, "ops", MappingProxyType(ops))
         object.__setattr__(self, "streams", MappingProxyType(streams))
-        _check_count(self.count(), "total operations")
+        check_count(self.count(), "total operations")
         for figure in ("logical", "unique", "moved"):
-            _check_count(self.bytes(figure), f"total {figure} bytes")
+            check_count(self.bytes(figure), f"total {figure} bytes")
 
     def __hash__(self) -> int:
         return hash((tuple(self.ops.items()), tuple(self.streams.items()), self.granularity_bytes))
@@ -227,7 +114,7 @@ class Ledger:
         return Ledger(ops, streams, self.granularity_bytes)
 
     def __mul__(self, times: int) -> Ledger:
-        _check_count(times, "ledger multiplier")
+        check_count(times, "ledger multiplier")
         return Ledger(
             {op: count * times for op, count in self.ops.items()},
             {k: Segments(s.logical * times, s.unique * times) for k, s in self.streams.items()},
@@ -387,3 +274,30 @@ class Ledger:
             )
             for name in columns
         })
+
+
+def mean(ledgers: Sequence[Ledger]) -> Ledger:
+    """Return the average of ledgers, each count rounded to the nearest whole number (half up).
+
+    ledgers: at least one, of equal granularity. Raises `ValueError` for none.
+    """
+    if not ledgers:
+        raise ValueError("the mean of no ledgers is not defined")
+    runs = len(ledgers)
+    ops: Counter[OpKey] = Counter()
+    logical: Counter[StreamKey] = Counter()
+    unique: Counter[StreamKey] = Counter()
+    for ledger in ledgers:
+        ops.update(ledger.ops)
+        for key, segments in ledger.streams.items():
+            logical[key] += segments.logical
+            unique[key] += segments.unique
+
+    def rounded(total: int) -> int:
+        return (2 * total + runs) // (2 * runs)
+
+    return Ledger(
+        {op: rounded(total) for op, total in ops.items()},
+        {key: Segments(rounded(total), rounded(unique[key])) for key, total in logical.items()},
+        ledgers[0].granularity_bytes,
+    )
