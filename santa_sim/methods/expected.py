@@ -40,12 +40,15 @@ Float = NDArray[np.float64]
 
 @dataclass(frozen=True)
 class Expected:
-    """Expectation of a call: ledger (counts rounded to whole numbers once, at the end) and
-    unique_rows float64 [B, KVH], V rows read at least once per KV head.
+    """Expectation of a call.
+
+    ledger: counts rounded to whole numbers once, at the end. unique_rows: float64 [B, KVH], V rows
+    read at least once per KV head. samples: rows drawn per query head, mean (n for dense values).
     """
 
     ledger: Ledger
     unique_rows: Float
+    samples: float
 
 
 def expect(
@@ -69,6 +72,7 @@ def expect(
     group_size = q.shape[1] // kv_heads
     tally = Tally()
     unique = np.zeros((q.shape[0], kv_heads))
+    samples = np.zeros((q.shape[0], kv_heads))
     for b, n in enumerate(lens):
         for h in range(kv_heads if n else 0):
             query = scaled[b, h * group_size:(h + 1) * group_size]
@@ -76,8 +80,10 @@ def expect(
             group_scores(query, stored[b, :n, h], scores)
             facts = expected_facts(method, scores.astype(np.float64), query, dtype_of(k))
             count_group(method, facts, tally)
-            unique[b, h] = n if value_stage(method) == "dense" else facts.union_rows
-    return Expected(tally.ledger(), unique)
+            dense = value_stage(method) == "dense"
+            unique[b, h] = n if dense else facts.union_rows
+            samples[b, h] = n if dense else facts.draws / group_size
+    return Expected(tally.ledger(), unique, float(samples.mean()))
 
 
 def expected_facts(
