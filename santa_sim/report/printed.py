@@ -1,0 +1,69 @@
+"""How the report prints numbers: three significant digits, SI prefixes, units, intervals."""
+
+from __future__ import annotations
+
+import math
+
+_PREFIXES: tuple[tuple[int, str], ...] = (
+    (18, "E"), (15, "P"), (12, "T"), (9, "G"), (6, "M"), (3, "k"), (0, ""), (-3, "m"), (-6, "µ"),
+    (-9, "n"), (-12, "p"), (-15, "f"), (-18, "a"),
+)
+MISSING = "–"
+
+
+def plain(value: float, digits: int = 3) -> str:
+    """Return a number with `digits` significant digits and no exponent, e.g. `0.0123`, `1,230`."""
+    if not math.isfinite(value):
+        return MISSING
+    if value == 0:
+        return "0"
+    exponent = math.floor(math.log10(abs(value)))
+    # rounding may carry into the next power of ten
+    exponent = math.floor(math.log10(abs(round(value, digits - 1 - exponent))))
+    return f"{round(value, digits - 1 - exponent):,.{max(0, digits - 1 - exponent)}f}"
+
+
+def _prefix(value: float) -> tuple[int, str]:
+    if value == 0 or not math.isfinite(value):
+        return 0, ""
+    size = abs(float(f"{value:.2e}"))
+    return next(((e, p) for e, p in _PREFIXES if size >= 10.0**e * (1 - 1e-12)), _PREFIXES[-1])
+
+
+def si(value: float, unit: str = "") -> str:
+    """Return a quantity with an SI prefix, e.g. `134 MB`, `1.20 µJ`; a count has no unit."""
+    if not math.isfinite(value):
+        return MISSING
+    exponent, prefix = _prefix(value)
+    return f"{plain(value / 10.0**exponent)} {prefix}{unit}".rstrip()
+
+
+def span(nominal: float, low: float, high: float, unit: str) -> str:
+    """Return a quantity with its interval in one common prefix, e.g. `1.2 [0.9, 1.6] µJ`."""
+    if not math.isfinite(nominal):
+        return MISSING
+    exponent, prefix = _prefix(nominal)
+    scale = 10.0**exponent
+    return (
+        f"{plain(nominal / scale)} [{plain(low / scale)}, {plain(high / scale)}] {prefix}{unit}"
+    ).rstrip()
+
+
+def percent(share: float) -> str:
+    """Return a share as a percentage, e.g. `5.9 %`; below a millionth it is only bounded."""
+    if not math.isfinite(share):
+        return MISSING
+    if 0 < abs(share) < 1e-6:
+        return "< 0.0001 %"
+    return f"{plain(100 * share, 2 if abs(share) < 0.1 else 3)} %"
+
+
+def times(ratio: float) -> str:
+    """Return a ratio as `3.2 times`."""
+    return f"{plain(ratio, 2 if abs(ratio) < 10 else 3)} times" if math.isfinite(ratio) else MISSING
+
+
+def times_range(ratios: list[float]) -> str:
+    """Return one ratio, or the range of several, e.g. `2.1 to 4.0 times`."""
+    low, high = times(min(ratios)), times(max(ratios))
+    return low if low == high else f"{low.removesuffix(' times')} to {high}"

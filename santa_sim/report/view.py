@@ -1,0 +1,165 @@
+"""The tables of a study, prepared for reading: cases, mean rows, and which ones to speak about.
+
+A *case* is what a figure shows at a time: one context length of one source. Datasets of a capture
+that share a context (its layers and tokens) are averaged into one case; each synthetic law is a
+case of its own.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import pandas as pd
+
+from santa_sim.methods.spec import METHOD_NAMES
+from santa_sim.report.palette import family
+from santa_sim.report.tables import ENERGY_COLUMNS, POINT_COLUMNS, ReportTables
+
+ERROR_BUDGET = 0.10
+"""The relative error up to which the report calls a method usable."""
+
+_TEXT = frozenset({
+    "source", "dataset", "geometry", "dtype", "method", "score_stage", "value_stage", "offsets",
+    "accelerator", "accelerator_title", "fits", "misfit", "bound",
+})
+_FIXED = ("method", "score_stage", "value_stage", "accelerator", "accelerator_title")
+
+
+@dataclass(frozen=True)
+class Case:
+    """One context length of one source; `datasets` of them are averaged."""
+
+    number: int
+    label: str
+    is_capture: bool
+    context: int
+    datasets: int
+
+
+@dataclass(frozen=True)
+class View:
+    """Prepared tables; every mean is over the datasets of a case with equal weight."""
+
+    tables: ReportTables
+
+    @cached_property
+    def points(self) -> pd.DataFrame:
+        """Points with the columns `case` (number) and `family`, in the order of methods."""
+        frame = self.tables.points.loc[:, list(POINT_COLUMNS)].copy()
+        for column in frame.columns:
+            if column not in _TEXT:
+                frame[column] = pd.to_numeric(frame[column], errors="coerce").astype("float64")
+        for column in _TEXT - {"fits"}:
+            frame[column] = frame[column].astype(object).where(frame[column].notna(), "")
+            frame[column] = frame[column].astype(str)
+        frame["fits"] = frame["fits"].astype(bool)
+        frame["family"] = [
+            family(s, v) for s, v in zip(frame["score_stage"], frame["value_stage"], strict=True)
+        ]
+        frame["case"] = self._case_numbers(frame)
+        order = {name: i for i, name in enumerate(METHOD_NAMES)}
+        frame["_value"] = frame["value_stage"].map(order).fillna(len(order))
+        frame["_score"] = (frame["score_stage"] != "exact").astype(int)
+        frame["_first"] = range(len(frame))
+        by = ["case", "_score", "_value", "trials", "samples_requested", "tile", "method", "_first"]
+        frame = frame.sort_values(by, kind="stable", na_position="first")
+        return frame.drop(columns=["_value", "_score", "_first"]).reset_index(drop=True)
+
+    @staticmethod
+    def _case_numbers(frame: pd.DataFrame) -> pd.Series:
+        """Number cases: captures first, each source in order of appearance, contexts ascending."""
+        capture = frame["source"].str.startswith("capture")
+        law = frame["dataset"].where(~capture, "")
+        seen = {name: i for i, name in enumerate(dict.fromkeys(zip(frame["source"], law,
+                                                                  strict=True)))}
+        keys = list(zip(
+            ~capture, [seen[k] for k in zip(frame["source"], law, strict=True)],
+            frame["context"], frame["batch"], frame["geometry"], frame["dtype"], strict=True,
+        ))
+        number = {key: i for i, key in enumerate(sorted(set(keys)))}
+        return pd.Series([number[key] for key in keys], index=frame.index)
+
+    @cached_property
+    def cases(self) -> list[Case]:
+        """All cases, captures first, contexts ascending within a source."""
+        found = []
+        for number, rows in self.points.groupby("case"):
+            first = rows.iloc[0]
+            datasets = rows["dataset"].nunique()
+            capture = first["source"].startswith("capture")
+            name = first["source"] if capture and datasets > 1 else (
+                first["dataset"] or first["source"]
+            )
+            label = f"{name}, {int(first['context']):,} tokens"
+            if first["batch"] > 1:
+                label += f", batch {int(first['batch'])}"
+            if datasets > 1:
+                label += f" (mean of {datasets} datasets)"
+            found.append(Case(int(str(number)), label, capture, int(first["context"]), datasets))
+        labels = [c.label for c in found]
+        if len(set(labels)) < len(labels):  # equal but for geometry or dtype
+            found = [
+                Case(c.number, f"{c.label}, {self._detail(c.number)}", c.is_capture, c.context,
+                     c.datasets)
+                for c in found
+            ]
+        return found
+
+    def _detail(self, number: int) -> str:
+        first = self.points[self.points["case"] == number].iloc[0]
+        return f"{first['geometry']} {first['dtype']}"
+
+    @cached_property
+    def accelerators(self) -> dict[str, str]:
+        """Accelerator name -> title, in the order of the study."""
+        points = self.tables.points
+        return dict(zip(points["accelerator"].astype(str), points["accelerator_title"].astype(str),
+                        strict=True))
+
+    @cached_property
+    def account(self) -> str:
+        """The account by which methods are ranked: the board's where there is one."""
+        return "board" if self.points["board_energy_j"].notna().any() else "device"
+
+    @cached_property
+    def means(self) -> pd.DataFrame:
+        """One row per case, method and accelerator: means over datasets; fits only if all do."""
+        keys = ["case", *_FIXED, "family"]
+        numbers = [c for c in POINT_COLUMNS if c not in _TEXT and c != "point"]
+        groups = self.points.groupby(keys, sort=False, dropna=False)
+        means = groups[numbers].mean()
+        means["fits"] = groups["fits"].all()
+        means["misfit"] = groups["misfit"].agg(lambda texts: next((t for t in texts if t), ""))
+        means["bound"] = groups["bound"].agg(lambda b: ", ".join(dict.fromkeys(t for t in b if t)))
+        # a mean over the datasets that happen to fit is no mean of the case
+        costs = [c for c in numbers if c.endswith(("_j", "time_s", "_s"))]
+        means.loc[~means["fits"], costs] = float("nan")
+        return means.reset_index()
+
+    def rows(self, case: Case, accelerator: str | None = None) -> pd.DataFrame:
+        """Mean rows of a case; without an accelerator, the first row of each method."""
+        rows = self.means[self.means["case"] == case.number]
+        if accelerator is None:
+            return rows.drop_duplicates("method").reset_index(drop=True)
+        return rows[rows["accelerator"] == accelerator].reset_index(drop=True)
+
+    def methods(self, case: Case) -> list[str]:
+        """Method labels of a case in the order of display."""
+        return list(self.rows(case)["method"])
+
+    def per_method(self, table: str, case: Case, keys: list[str]) -> pd.DataFrame:
+        """Sums of a detail table by method and `keys`, averaged over the datasets of a case."""
+        detail: pd.DataFrame = getattr(self.tables, table)
+        points = self.points.loc[self.points["case"] == case.number, ["point", "method"]]
+        points = points.drop_duplicates()
+        joined = detail.merge(points, on="point", validate="many_to_one")
+        values = [
+            c for c in joined.columns
+            if c == "count" or c.endswith("_bytes") or (c in ENERGY_COLUMNS and c.endswith("_j"))
+        ]
+        joined[values] = joined[values].astype("float64")
+        sums = joined.groupby(["method", *keys], sort=False)[values].sum().reset_index()
+        share = points.groupby("method")["point"].nunique()
+        sums[values] = sums[values].div(sums["method"].map(share), axis=0)
+        return sums
