@@ -1,0 +1,119 @@
+"""Datasets of a study: decode steps that belong together, made only when their turn comes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hw_models.ledger import Dtype
+from hw_models.strict_yaml import Problem, SpecError
+from santa_sim.data.attention import AttentionStep
+from santa_sim.data.capture import Capture, load_capture
+from santa_sim.data.fit import fit_capture
+from santa_sim.data.geometry import load_geometry
+from santa_sim.data.synthetic import make_step
+from santa_sim.storage import decode_stored
+from santa_sim.study.spec import CaptureData, SyntheticData
+
+
+@dataclass(frozen=True)
+class Dataset:
+    """Decode steps over which a point averages.
+
+    source, name: for tables; geometry: whose heads they are; context: keys of the longest step;
+    content: what identifies the numbers (a capture's hash, or the resolved recipe).
+    make: builds the steps; called once, when the study reaches the dataset.
+    """
+
+    source: str
+    name: str
+    geometry: str
+    layer: int | None
+    context: int
+    content: str
+    make: Callable[[], list[AttentionStep]]
+
+
+def datasets(spec: CaptureData | SyntheticData) -> Iterator[Dataset]:
+    """Yield the datasets of one `data` entry; raises `SpecError` if it cannot be had."""
+    if isinstance(spec, SyntheticData):
+        yield _synthetic(spec)
+    else:
+        yield from _captured(spec)
+
+
+def _captured(spec: CaptureData) -> Iterator[Dataset]:
+    capture = load_capture(spec.capture)
+    # reading the steps here reports a wrong trace, layer or step before any work is done
+    steps = capture.steps(traces=spec.traces, layers=spec.layers, steps=spec.steps)
+    for trace in capture.traces:
+        own = [step for step in steps if step.source.endswith(f"/{trace.id}")]
+        if own:
+            yield Dataset(
+                source=f"capture {capture.name}", name=f"{capture.name} {trace.id}",
+                geometry=capture.name, layer=trace.layer, context=trace.n,
+                content=capture.sha256, make=lambda own=own: own,  # type: ignore[misc]
+            )
+
+
+def _synthetic(spec: SyntheticData) -> Dataset:
+    geometry = load_geometry(spec.geometry)
+    simulated = spec.simulated_kv_heads or geometry.num_kv_heads
+    if geometry.num_kv_heads % simulated:
+        raise SpecError(Problem(
+            f"simulated_kv_heads must divide the {geometry.num_kv_heads} KV heads of "
+            f"{geometry.name}, got {simulated}"
+        ))
+    if (spec.fit is None) == (spec.effective_support is None):
+        raise SpecError(Problem("give either fit or effective_support"))
+    fitted: Any = {}
+    if spec.fit is not None:
+        fit = fit_capture(_fitting_capture(spec.fit))
+        fitted = fit.parameters(simulated * geometry.group_size)
+    else:
+        fitted = {"effective_support": spec.effective_support}
+    return Dataset(
+        source=f"synthetic {geometry.name}", name=f"{geometry.name} {spec.law.kind}",
+        geometry=geometry.name, layer=None, context=spec.context,
+        content=spec.model_dump_json(),
+        make=lambda: [make_step(
+            geometry, spec.context, spec.batch, spec.law, Dtype(spec.dtype), spec.seed,
+            simulated_kv_heads=simulated, **fitted,
+        )],
+    )
+
+
+def _fitting_capture(name: str) -> Capture:
+    return load_capture(name)
+
+
+_CHUNK_ROWS = 8192
+
+
+def exact_output(step: AttentionStep) -> NDArray[np.float64]:
+    """Return Σ_i p_i v_i in float64, [B, H, d], against which errors are taken.
+
+    Keys and values are decoded a few thousand rows at a time, so memory stays small.
+    """
+    out = np.zeros(step.q.shape)
+    group = step.q.shape[1] // step.k.shape[2]
+    for b, n in enumerate(step.seq_lens):
+        for h in range(step.k.shape[2] if n else 0):
+            heads = slice(h * group, (h + 1) * group)
+            query = step.q[b, heads].astype(np.float64) * step.sm_scale
+            chunks = [slice(i, min(i + _CHUNK_ROWS, n)) for i in range(0, n, _CHUNK_ROWS)]
+            scores = np.concatenate(
+                [query @ decode_stored(step.k[b, rows, h]).astype(np.float64).T for rows in chunks],
+                axis=1,
+            )
+            weights = np.exp(scores - scores.max(axis=1, keepdims=True))
+            weights /= weights.sum(axis=1, keepdims=True)
+            for rows in chunks:
+                out[b, heads] += weights[:, rows] @ decode_stored(step.v[b, rows, h]).astype(
+                    np.float64
+                )
+    return out

@@ -1,0 +1,114 @@
+"""`grid`, `zip` and `list` blocks: one entry of a study file becomes many."""
+
+from __future__ import annotations
+
+import copy
+import itertools
+from collections.abc import Iterator
+from typing import Any
+
+from hw_models.strict_yaml import Document, KeyPath, SpecError
+
+MAX_ENTRIES = 1_000_000
+"""Entries one block may expand to; a slip such as a long grid of grids stops here."""
+
+_BLOCKS = ("grid", "zip", "list")
+Choice = tuple[KeyPath, Any, KeyPath]
+"""A dotted key, the value it takes, and where in the file that value stands."""
+
+
+def expand(document: Document, at: KeyPath) -> Iterator[Document]:
+    """Yield one document per combination; each holds the expanded entry under the key `entry`.
+
+    Entries combine their `grid` (every combination), `zip` (lists advance together) and `list`
+    (one mapping per entry) with the keys that stand beside them. Lines of expanded values are
+    those of the block, so that a later complaint points at them.
+    Raises `SpecError` if a block is malformed, empty, repeats a key, or expands beyond
+    `MAX_ENTRIES`.
+    """
+    entry = document.data
+    for part in at:
+        entry = entry[part]
+    axes: list[list[list[Choice]]] = []
+    for block in _BLOCKS:
+        if block in entry:
+            axes.extend(_axes(document, (*at, block), block, entry[block]))
+    total = 1
+    for axis in axes:
+        total *= len(axis)
+    if total > MAX_ENTRIES:
+        raise SpecError(document.problem(at, f"expands to {total:,} entries, over {MAX_ENTRIES:,}"))
+    base = {key: value for key, value in entry.items() if key not in _BLOCKS}
+    for combination in itertools.product(*axes):
+        yield _with_choices(document, at, base, [c for part in combination for c in part])
+
+
+def _axes(
+    document: Document, at: KeyPath, block: str, content: Any
+) -> Iterator[list[list[Choice]]]:
+    if block == "list":
+        if not isinstance(content, list) or not content:
+            raise SpecError(document.problem(at, "must be a list of mappings, with at least one"))
+        yield [_choices(document, (*at, i), item) for i, item in enumerate(content)]
+        return
+    if not isinstance(content, dict) or not content:
+        raise SpecError(document.problem(at, "must map keys to lists of values"))
+    columns = []
+    for key, values in content.items():
+        if not isinstance(values, list) or not values:
+            raise SpecError(document.problem(
+                (*at, key), f"must be a list of values, with at least one; got {values!r}"
+            ))
+        columns.append([(_split(key), value, (*at, key, i)) for i, value in enumerate(values)])
+    if block == "grid":
+        yield from ([[choice] for choice in column] for column in columns)
+        return
+    lengths = {key: len(values) for key, values in content.items()}
+    if len(set(lengths.values())) > 1:
+        raise SpecError(document.problem(at, f"lists must be equally long, got {lengths}"))
+    yield [list(row) for row in zip(*columns, strict=True)]
+
+
+def _choices(document: Document, at: KeyPath, item: Any) -> list[Choice]:
+    if not isinstance(item, dict) or not item:
+        raise SpecError(document.problem(at, f"must be a mapping of keys to values, got {item!r}"))
+    return [(_split(key), value, (*at, key)) for key, value in item.items()]
+
+
+def _split(key: str) -> KeyPath:
+    return tuple(key.split("."))
+
+
+def _with_choices(
+    document: Document, at: KeyPath, base: dict[str, Any], choices: list[Choice]
+) -> Document:
+    entry = copy.deepcopy(base)
+    lines = {
+        ("entry", *path[len(at):]): line
+        for path, line in document.lines.items() if path[: len(at)] == at
+    }
+    taken: set[KeyPath] = set()
+    for path, value, origin in choices:
+        if path in taken:
+            raise SpecError(document.problem(origin, f"'{'.'.join(map(str, path))}' is set twice"))
+        taken.add(path)
+        _put(document, origin, entry, path, value)
+        line = document.line_of(origin)
+        if line is not None:
+            lines[("entry", *path)] = line
+    return Document(document.file, {"entry": entry}, lines)
+
+
+def _put(
+    document: Document, origin: KeyPath, entry: dict[str, Any], path: KeyPath, value: Any
+) -> None:
+    node = entry
+    for part in path[:-1]:
+        node = node.setdefault(str(part), {})
+        if not isinstance(node, dict):
+            raise SpecError(document.problem(origin, f"'{part}' is not a mapping, cannot set in it"))
+    if path[-1] in node:
+        raise SpecError(document.problem(
+            origin, f"'{'.'.join(map(str, path))}' stands beside the block too; keep one of them"
+        ))
+    node[str(path[-1])] = value

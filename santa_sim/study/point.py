@@ -1,0 +1,116 @@
+"""One point of a study: a method on a dataset, over all its steps and seeds."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hw_models.ledger import Ledger, mean
+from santa_sim.data.attention import AttentionStep
+from santa_sim.methods import decode, expect
+from santa_sim.methods.spec import BernoulliScores, scores_of, value_stage
+from santa_sim.study.spec import Seeds
+
+CONFIDENCE = 0.95
+
+
+@dataclass(frozen=True)
+class PointResult:
+    """What a method did on a dataset, per decode step and layer.
+
+    ledger: mean over steps and seeds. rel_error: mean over heads, steps and seeds of
+    ‖out − exact‖₂/‖exact‖₂, with its 95 % interval over seeds (equal ends for a method without
+    randomness, NaN for a single seed and at the expected level).
+    unique_row_fraction: V rows read at least once over rows, mean over KV heads.
+    samples_effective: rows drawn per query head, mean. seeds: seeds that were run.
+    """
+
+    ledger: Ledger
+    rel_error: float
+    rel_error_low: float
+    rel_error_high: float
+    unique_row_fraction: float
+    samples_effective: float
+    seeds: int
+
+
+def is_random(method: Any) -> bool:
+    """Return whether a method's result depends on the seed."""
+    return value_stage(method) != "dense" or isinstance(scores_of(method), BernoulliScores)
+
+
+def run_sampled(
+    method: Any, steps: Sequence[AttentionStep], exact: Sequence[NDArray[np.float64]], seeds: Seeds
+) -> PointResult:
+    """Run a method on every step with every seed (one seed if it has no randomness).
+
+    exact: float64 [B, H, d] per step. Raises `ValueError` if scores are not finite.
+    """
+    count = seeds.count if is_random(method) else 1
+    errors = np.empty((count, len(steps)))
+    ledgers, unique, samples = [], [], []
+    for i in range(count):
+        for j, step in enumerate(steps):
+            result = decode(
+                method, step.q, step.k, step.v, seq_lens=step.seq_lens, sm_scale=step.sm_scale,
+                seed=seeds.first + i, step=step.step, layer=step.layer,
+            )
+            errors[i, j] = _relative_error(result.out, exact[j])
+            ledgers.append(result.ledger * step.represents)
+            unique.append(_fraction(result.unique_rows, step.seq_lens))
+            samples.append(float(result.effective_samples.mean()))
+    per_seed = errors.mean(axis=1)
+    half = half_width(per_seed) if is_random(method) else 0.0
+    error = float(per_seed.mean())
+    return PointResult(
+        ledger=mean(ledgers), rel_error=error, rel_error_low=max(0.0, error - half),
+        rel_error_high=error + half, unique_row_fraction=float(np.mean(unique)),
+        samples_effective=float(np.mean(samples)), seeds=count,
+    )
+
+
+def run_expected(method: Any, steps: Sequence[AttentionStep]) -> PointResult:
+    """Evaluate the closed forms of a method on every step; there is no output, so no error."""
+    ledgers, unique, samples = [], [], []
+    for step in steps:
+        result = expect(method, step.q, step.k, seq_lens=step.seq_lens, sm_scale=step.sm_scale)
+        ledgers.append(result.ledger * step.represents)
+        unique.append(_fraction(result.unique_rows, step.seq_lens))
+        samples.append(result.samples)
+    return PointResult(
+        mean(ledgers), math.nan, math.nan, math.nan, float(np.mean(unique)),
+        float(np.mean(samples)), 0,
+    )
+
+
+def half_width(values: NDArray[np.float64]) -> float:
+    """Return half the 95 % confidence interval of a mean: t(0.975, N−1)·s/√N; NaN for one value."""
+    if len(values) < 2:
+        return math.nan
+    from scipy.special import stdtrit
+
+    quantile = float(stdtrit(len(values) - 1, 0.5 + CONFIDENCE / 2))
+    return quantile * float(np.std(values, ddof=1)) / math.sqrt(len(values))
+
+
+def _relative_error(out: NDArray[np.float32], exact: NDArray[np.float64]) -> float:
+    """Return the mean over heads of ‖out − exact‖/‖exact‖; a head whose exact output is 0 counts
+    only if the output is not.
+    """
+    difference = np.linalg.norm(out - exact, axis=-1)
+    size = np.linalg.norm(exact, axis=-1)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        ratio = np.where(difference == 0, 0.0, difference / size)
+    if not np.isfinite(ratio).all():
+        raise ValueError("relative error is not finite: the exact output of a head is zero")
+    return float(ratio.mean())
+
+
+def _fraction(unique: NDArray[Any], lens: NDArray[np.int64]) -> float:
+    rows = lens[lens > 0]
+    return float((unique[lens > 0] / rows[:, None]).mean()) if len(rows) else 0.0

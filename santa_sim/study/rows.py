@@ -1,0 +1,168 @@
+"""From point results and evaluations to the rows of the result tables."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+from hw_models.accelerator import Accelerator
+from hw_models.catalogue import constants_used
+from hw_models.evaluate import Evaluation
+from hw_models.ledger import Ledger, Level, OpKind, Tensor
+from hw_models.lowering import Misfit
+from santa_sim.data.attention import AttentionStep
+from santa_sim.methods.spec import (
+    BernoulliScores,
+    label,
+    requested_samples,
+    scores_of,
+    value_stage,
+)
+from santa_sim.study.datasets import Dataset
+from santa_sim.study.point import PointResult
+
+STREAM_GRANULARITY_BYTES = 32
+"""Sector of every GPU here, and burst of LPDDR5; the tables' moved bytes are rounded to it."""
+
+Row = dict[str, Any]
+
+
+@dataclass(frozen=True)
+class Point:
+    """A numbered (dataset, method) pair with the shape of the dataset's steps."""
+
+    number: int
+    dataset: Dataset
+    method: Any
+    step: AttentionStep
+
+
+def identity(point: Point) -> Row:
+    """Return the columns that say what a point is."""
+    step, spec = point.step, point.method
+    scores = scores_of(spec)
+    sampled = hasattr(spec, "samples")
+    return {
+        "point": point.number, "source": point.dataset.source, "dataset": point.dataset.name,
+        "geometry": point.dataset.geometry, "layer": point.dataset.layer,
+        "context": point.dataset.context, "batch": step.q.shape[0],
+        "num_qo_heads": step.q.shape[1] * step.represents,
+        "num_kv_heads": step.k.shape[2] * step.represents,
+        "head_dim": step.q.shape[2], "dtype": str(step.dtype), "method": label(spec),
+        "score_stage": str(scores.name), "value_stage": value_stage(spec),
+        "samples_requested": requested_samples(spec) if sampled else None,
+        "trials": scores.trials if isinstance(scores, BernoulliScores) else None,
+        "tile": getattr(spec, "tile", None), "offsets": getattr(spec, "offsets", None),
+    }
+
+
+def counts(result: PointResult, point: Point) -> Row:
+    """Return the columns that do not depend on an accelerator; bytes at 32-byte granularity."""
+    ledger = result.ledger.rounded_to(STREAM_GRANULARITY_BYTES)
+    step = point.step
+    rows = int(step.seq_lens.sum())
+    return {
+        "samples_effective": result.samples_effective, "seeds": result.seeds,
+        "rel_error": result.rel_error, "rel_error_low": result.rel_error_low,
+        "rel_error_high": result.rel_error_high,
+        "unique_row_fraction": result.unique_row_fraction,
+        "k_bytes": ledger.bytes("moved", tensor=Tensor.K),
+        "v_bytes": ledger.bytes("moved", tensor=Tensor.V),
+        "q_out_bytes": ledger.bytes("moved", tensor=Tensor.Q)
+        + ledger.bytes("moved", tensor=Tensor.OUT),
+        "workspace_bytes": ledger.bytes("workspace"),
+        "logical_bytes": ledger.bytes("logical", level=Level.MAIN),
+        "unique_bytes": ledger.bytes("unique", level=Level.MAIN),
+        "moved_bytes": ledger.bytes("moved", level=Level.MAIN),
+        "kv_cache_bytes": 2 * rows * step.k.shape[2] * step.represents * step.q.shape[2]
+        * step.dtype.bytes,
+    }
+
+
+def on_accelerator(
+    evaluation: Evaluation | Misfit, accelerator: Accelerator, accounts: tuple[str, ...]
+) -> Row:
+    """Return the columns of one point on one accelerator; NaN where it does not fit."""
+    row: Row = {
+        "accelerator": accelerator.name, "accelerator_title": accelerator.title,
+        "fits": isinstance(evaluation, Evaluation),
+        "misfit": str(evaluation) if isinstance(evaluation, Misfit) else "",
+        "multiplies": math.nan, "adds": math.nan, "time_s": math.nan, "time_low_s": math.nan,
+        "time_high_s": math.nan, "time_no_overlap_s": math.nan, "bound": "",
+        **{f"{account}_energy_{end}": math.nan for account in accounts
+           for end in ("j", "low_j", "high_j")},
+    }
+    if isinstance(evaluation, Misfit):
+        return row
+    time = evaluation.time
+    row |= {
+        "multiplies": evaluation.lowered.ledger.count(OpKind.MULTIPLY),
+        "adds": evaluation.lowered.ledger.count(OpKind.ADD),
+        "time_s": time.time_s.nominal, "time_low_s": time.time_s.low,
+        "time_high_s": time.time_s.high, "time_no_overlap_s": time.no_overlap_time_s.nominal,
+        "bound": time.bound,
+    }
+    for account in accounts:
+        if account in evaluation.energy:
+            total = evaluation.energy[account].total_j
+            row |= {f"{account}_energy_j": total.nominal, f"{account}_energy_low_j": total.low,
+                    f"{account}_energy_high_j": total.high}
+    return row
+
+
+def operations(
+    number: int, evaluation: Evaluation | Misfit, accelerator: str, ledger: Ledger
+) -> Iterator[Row]:
+    """Yield operation counts as executed, or as asked for where the accelerator cannot."""
+    shown = evaluation.lowered.ledger if isinstance(evaluation, Evaluation) else ledger
+    totals: dict[tuple[str, str, str], int] = {}
+    for op, count in shown.ops.items():
+        key = str(op.phase), str(op.kind), str(op.dtype)
+        totals[key] = totals.get(key, 0) + count * (
+            op.multiplicity if op.kind is OpKind.ACCUMULATE else 1
+        )
+    for (phase, kind, dtype), count in totals.items():
+        yield {"point": number, "accelerator": accelerator, "phase": phase, "kind": kind,
+               "dtype": dtype, "count": count}
+
+
+def streams(number: int, ledger: Ledger) -> Iterator[Row]:
+    """Yield bytes by tensor, level, direction and pattern, segment sizes summed."""
+    rounded = ledger.rounded_to(STREAM_GRANULARITY_BYTES)
+    totals: dict[tuple[str, str, str, str], Row] = {}
+    for key in rounded.streams:
+        name = str(key.tensor), str(key.level), str(key.direction), str(key.pattern)
+        row = totals.setdefault(name, {
+            "point": number, "tensor": name[0], "level": name[1], "direction": name[2],
+            "pattern": name[3], "logical_bytes": 0, "unique_bytes": 0, "moved_bytes": 0,
+            "workspace_bytes": 0,
+        })
+        for figure in ("logical", "unique", "moved", "workspace"):
+            row[f"{figure}_bytes"] += rounded.stream_bytes(key, figure)  # type: ignore[arg-type]
+    yield from totals.values()
+
+
+def energy_parts(number: int, evaluation: Evaluation, accelerator: str) -> Iterator[Row]:
+    """Yield joules by account, part and boundary, phases summed."""
+    for account, report in evaluation.energy.items():
+        totals: dict[tuple[str, str], list[float]] = {}
+        for part in report.parts:
+            sums = totals.setdefault((part.name, str(part.boundary)), [0.0, 0.0, 0.0])
+            for i, end in enumerate((part.energy_j.low, part.energy_j.nominal, part.energy_j.high)):
+                sums[i] += end
+        for (name, boundary), (low, nominal, high) in totals.items():
+            yield {"point": number, "accelerator": accelerator, "account": account, "part": name,
+                   "boundary": boundary, "low_j": low, "nominal_j": nominal, "high_j": high}
+
+
+def constants(accelerator: Accelerator) -> Iterator[Row]:
+    """Yield the catalogue constants behind an accelerator's numbers."""
+    for row in constants_used(accelerator):
+        yield {
+            "accelerator": accelerator.name, "path": row.path, "value": row.value, "low": row.low,
+            "high": row.high, "unit": row.unit,
+            "boundary": str(row.boundary) if row.boundary else "",
+            "source": row.source, "confidence": row.confidence, "unverified": row.unverified,
+        }
