@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-
-import pandas as pd
+from typing import TYPE_CHECKING
 
 from santa_sim.report.view import ERROR_BUDGET, Case, View
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 ROLES: tuple[str, ...] = ("dense", "sampled", "joint")
 
@@ -86,7 +88,7 @@ def cheapest_within_budget(view: View, case: Case, accelerator: str) -> pd.Serie
     rows = view.rows(case, accelerator)
     energy = f"{view.account}_energy_j"
     rows = rows[rows["fits"] & within_budget(rows) & rows[energy].notna()]
-    return None if rows.empty else rows.loc[rows[energy].idxmin()]
+    return None if rows.empty else rows.sort_values(energy, kind="stable").iloc[0]
 
 
 def roles(view: View, case: Case) -> Roles:

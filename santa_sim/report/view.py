@@ -9,12 +9,14 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
-
-import pandas as pd
+from typing import TYPE_CHECKING
 
 from santa_sim.methods.spec import METHOD_NAMES
 from santa_sim.report.palette import family
 from santa_sim.report.tables import ENERGY_COLUMNS, POINT_COLUMNS, ReportTables
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 ERROR_BUDGET = 0.10
 """The relative error up to which the report calls a method usable."""
@@ -46,6 +48,8 @@ class View:
     @cached_property
     def points(self) -> pd.DataFrame:
         """Points with the columns `case` (number) and `family`, in the order of methods."""
+        import pandas as pd
+
         frame = self.tables.points.loc[:, list(POINT_COLUMNS)].copy()
         for column in frame.columns:
             if column not in _TEXT:
@@ -69,6 +73,8 @@ class View:
     @staticmethod
     def _case_numbers(frame: pd.DataFrame) -> pd.Series:
         """Number cases: captures first, each source in order of appearance, contexts ascending."""
+        import pandas as pd
+
         capture = frame["source"].str.startswith("capture")
         law = frame["dataset"].where(~capture, "")
         seen = {name: i for i, name in enumerate(dict.fromkeys(zip(frame["source"], law,
