@@ -1,0 +1,126 @@
+"""What synthetic attention takes over from a capture: measured per head, then spread over heads."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from santa_sim.data.attention import AttentionStep
+from santa_sim.data.capture import Capture
+from santa_sim.storage import decode_stored
+
+DIFFUSE_SHARE = 0.1
+"""Effective support per key above which a head counts as diffuse, so that it grows with n.
+
+SmolLM2-135M over 2k, 4k and 8k keys of the same texts: layer 0 keeps 0.19 of the keys (388 rows at
+2k, 1602 at 8k), while in the other layers the median is 2 to 65 rows and does not grow with n.
+"""
+
+
+@dataclass(frozen=True, eq=False)
+class HeadStatistics:
+    """Figures of query heads, each float64 [heads], one entry per step, sequence and query head.
+
+    context: n, keys that the head reads; support: 1/Σp² in rows; rmse_logits: root mean square
+    error over the keys of a score under one ternary query, in logits; density: mean_j|q_j| /
+    max_j|q_j|; coherence: ‖Σ p_i v_i‖² / Σ p_i‖v_i‖².
+    """
+
+    context: NDArray[np.float64]
+    support: NDArray[np.float64]
+    rmse_logits: NDArray[np.float64]
+    density: NDArray[np.float64]
+    coherence: NDArray[np.float64]
+
+
+def head_statistics(steps: list[AttentionStep]) -> HeadStatistics:
+    """Measure every query head of the steps; sequences without keys are left out."""
+    found = [
+        _measured(step, b, h)
+        for step in steps
+        for b in range(step.batch)
+        if step.seq_lens[b]
+        for h in range(step.num_kv_heads)
+    ]
+    return HeadStatistics(*np.concatenate(found, axis=1))
+
+
+def _measured(step: AttentionStep, b: int, h: int) -> NDArray[np.float64]:
+    n, group = int(step.seq_lens[b]), step.group_size
+    query = step.q[b, h * group : (h + 1) * group]
+    keys = decode_stored(step.k[b, :n, h])
+    values = decode_stored(step.v[b, :n, h])
+    p = (query * np.float32(step.sm_scale)) @ keys.T
+    p = np.exp(p - p.max(axis=1, keepdims=True))
+    p /= p.sum(axis=1, keepdims=True)
+    size = np.abs(query).astype(np.float64)
+    top = size.max(axis=1)
+    out = np.square(p @ values).sum(axis=1, dtype=np.float64)
+    mean_square = p @ np.square(values).sum(axis=1)
+    digits = size * (top[:, None] - size)
+    rmse = step.sm_scale * np.sqrt(digits @ np.square(keys).mean(axis=0, dtype=np.float64))
+    return np.stack([
+        np.full(group, float(n)),
+        1 / np.square(p).sum(axis=1, dtype=np.float64),
+        rmse,
+        np.divide(size.mean(axis=1), top, out=np.ones(group), where=top > 0),
+        np.divide(out, mean_square, out=np.ones(group), where=mean_square > 0),
+    ])
+
+
+@dataclass(frozen=True, eq=False)
+class Fit:
+    """Statistics of a capture's heads, to be laid over any number of heads and any context.
+
+    heads: what was measured; every head of every step counts the same.
+    """
+
+    heads: HeadStatistics
+
+    def parameters(self, num_heads: int, context: int) -> dict[str, Any]:
+        """Return keyword arguments for `make_step`, each float64 [num_heads].
+
+        The captured heads are taken in order of effective support and cut into num_heads equal
+        parts; a head gets the mean of its part: of the log of the support, of the variance of
+        scores, of the density, and of sqrt(1/coherence - 1), to which the error of independent
+        draws is proportional. So the supports keep their quantiles, and the means over the heads
+        are kept.
+
+        Supports carry over to another context in rows, except for diffuse heads, whose support is
+        above `DIFFUSE_SHARE`·n: they carry over as a share of the keys. A support in rows that
+        would make a head diffuse at a short context is lowered to that share.
+        num_heads: at least 1; context: n of the synthetic step.
+        """
+        heads = self.heads
+        order = np.argsort(heads.support, kind="stable")
+        share = heads.support / heads.context
+        rows = np.where(
+            share > DIFFUSE_SHARE, share * context,
+            np.minimum(heads.support, DIFFUSE_SHARE * context),
+        )
+        support = np.exp(_part_means(np.log(np.maximum(rows, 1))[order], num_heads))
+        rmse = np.sqrt(_part_means(np.square(heads.rmse_logits)[order], num_heads))
+        spread = _part_means(np.sqrt(1 / heads.coherence - 1)[order], num_heads)
+        return {
+            "effective_support": support,
+            "ternary_rmse_logits": rmse,
+            "query_density": _part_means(heads.density[order], num_heads),
+            # rows agree at least with themselves
+            "value_coherence": np.maximum(1 / (1 + np.square(spread)), 1 / support),
+        }
+
+
+def _part_means(ordered: NDArray[np.float64], parts: int) -> NDArray[np.float64]:
+    """Return the means of `parts` equal parts of a sequence, which may split an entry."""
+    total = np.concatenate([[0.0], np.cumsum(ordered)])
+    edges = np.linspace(0, ordered.size, parts + 1)
+    sums = np.diff(np.interp(edges, np.arange(ordered.size + 1), total))
+    return np.asarray(sums * parts / ordered.size)
+
+
+def fit_capture(capture: Capture) -> Fit:
+    """Return what synthetic attention can take over from all traces and steps of a capture."""
+    return Fit(head_statistics(capture.steps()))
