@@ -4,5 +4,14 @@ from santa_sim.methods.decode import Decoded, DrawnRows, decode
 from santa_sim.methods.expected import Expected, expect
 from santa_sim.methods.spec import METHOD_NAMES, UNBIASED, label, method
 
-__all__ = ["METHOD_NAMES", "UNBIASED", "Decoded", "DrawnRows", "Expected", "decode", "expect", "label",
-    "method",]
+__all__ = [
+    "METHOD_NAMES",
+    "UNBIASED",
+    "Decoded",
+    "DrawnRows",
+    "Expected",
+    "decode",
+    "expect",
+    "label",
+    "method",
+]

@@ -50,6 +50,22 @@ def comb_rows(mass, before, teeth_per_mass, offset, drawn, budget, counts):  # t
 
 
 @njit(cache=True, nogil=True)
+def running_masses(mass, tile):  # type: ignore[no-untyped-def]
+    """Return the float64 [T] masses from the first row to the end of each tile, in row order.
+
+    mass: float32 [n]. The same additions as `total_mass` and a comb over all rows make, so the
+    combs of tiles meet at the same numbers to the last bit.
+    """
+    n = mass.shape[0]
+    out = np.zeros((n + tile - 1) // tile, np.float64)
+    running = 0.0
+    for i in range(n):
+        running += np.float64(mass[i])
+        out[i // tile] = running
+    return out
+
+
+@njit(cache=True, nogil=True)
 def tile_masses(mass, tile):  # type: ignore[no-untyped-def]
     """Return the float64 [T] masses of tiles of `tile` rows, T = ⌈n/tile⌉.
 

@@ -186,9 +186,10 @@ def _stash(f: GroupFacts, tally: Tally) -> int:
     return footprint
 
 
-def _random(draws: float, tally: Tally) -> None:
-    tally.op(Phase.SAMPLE, OpKind.RANDOM_BITS, UNIFORM_BITS * draws, Dtype.BIT)
-    tally.op(Phase.SAMPLE, OpKind.RANDOM_PRODUCT, draws)
+def _random(products: float, f: GroupFacts, tally: Tally) -> None:
+    """Each head scales uniforms by its own spacing, but heads may share the uniforms."""
+    tally.op(Phase.SAMPLE, OpKind.RANDOM_BITS, UNIFORM_BITS * f.uniforms, Dtype.BIT)
+    tally.op(Phase.SAMPLE, OpKind.RANDOM_PRODUCT, products)
 
 
 def _global_sampling(stage: str, samples: int, f: GroupFacts, tally: Tally) -> None:
@@ -197,11 +198,11 @@ def _global_sampling(stage: str, samples: int, f: GroupFacts, tally: Tally) -> N
     tally.scratch(Phase.SAMPLE, Tensor.STASH, Direction.READ, footprint, 1, footprint)
     tally.op(Phase.SAMPLE, OpKind.ADD, scores)  # prefix sum
     if stage == "santa_iid":
-        _random(f.draws, tally)
+        _random(f.draws, f, tally)
         tally.op(Phase.SAMPLE, OpKind.COMPARE, f.draws * f.keys.bit_length())  # binary search
         return
     _step(samples, tally, f.heads)
-    _random(f.draws if stage == "santa_stratified" else f.heads, tally)
+    _random(f.draws if stage == "santa_stratified" else f.heads, f, tally)
     tally.op(Phase.SAMPLE, OpKind.ADD, f.draws)  # thresholds
     tally.op(Phase.SAMPLE, OpKind.COMPARE, scores + f.draws)  # walk along the prefix sums
 
@@ -222,14 +223,14 @@ def _tiled_sampling(stage: str, samples: int, tile: int, f: GroupFacts, tally: T
     tally.op(Phase.SAMPLE, OpKind.ADD, pairs)  # scan over tiles
     if stage == "s2anta_comb":
         _step(samples, tally, f.heads)
-        _random(f.heads, tally)
+        _random(f.heads, f, tally)
         tally.op(Phase.SAMPLE, OpKind.COMPARE, pairs)
     else:
         tally.op(Phase.SAMPLE, OpKind.DIVIDE, f.heads)
         tally.op(Phase.SAMPLE, OpKind.MULTIPLY, pairs)  # quotas S·P_t
         tally.op(Phase.SAMPLE, OpKind.CONVERT, pairs)  # their floors
         tally.op(Phase.SAMPLE, OpKind.COMPARE, pairs * tiles.bit_length())  # largest remainders
-        _random(f.tiles_won, tally)
+        _random(f.tiles_won, f, tally)
         tally.op(Phase.SAMPLE, OpKind.DIVIDE, f.tiles_won)
     tally.op(Phase.SAMPLE, OpKind.ADD, f.rows_in_won_tiles + f.draws)
     tally.op(Phase.SAMPLE, OpKind.COMPARE, f.rows_in_won_tiles + f.draws)
@@ -239,7 +240,7 @@ def _flash_sampling(samples: int, tile: int, f: GroupFacts, tally: Tally) -> Non
     tiles = -(-f.keys // tile)
     pairs = f.heads * tiles
     _step(tile_budget(samples, tiles), tally, pairs)
-    _random(pairs, tally)
+    _random(pairs, f, tally)
     tally.op(Phase.SAMPLE, OpKind.ADD, f.heads * f.keys + f.draws)  # prefix sums and thresholds
     tally.op(Phase.SAMPLE, OpKind.COMPARE, f.heads * f.keys + f.draws)
 

@@ -9,9 +9,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hw_models.ledger import Ledger
-from santa_sim.methods.checks import checked_inputs
+from santa_sim.methods.checks import check_values, checked_inputs
 from santa_sim.methods.counting import Tally, count_group
 from santa_sim.methods.group import run_group
+from santa_sim.methods.spec import value_stage
 from santa_sim.rng import stream_key
 from santa_sim.storage import as_stored
 
@@ -91,12 +92,13 @@ def decode(
     kv_heads = k.shape[2]
     group_size = heads // kv_heads
     k, v = as_stored(k), as_stored(v)
+    check_values(v, lens)
     tally = Tally()
     out = np.zeros((batch, heads, d), np.float32)
     unique = np.zeros((batch, kv_heads), np.int64)
     effective = np.zeros((batch, heads), np.int64)
     drawn: list[tuple[NDArray[np.int32], NDArray[np.int32]]] = []
-    dense = False
+    dense = value_stage(method) == "dense"
     for b in range(batch):
         key = stream_key(seed, step, layer, b)
         n = int(lens[b])
@@ -105,12 +107,11 @@ def decode(
             if n == 0:
                 drawn += [(np.empty(0, np.int32), np.empty(0, np.int32))] * group_size
                 continue
-            result = run_group(method, scaled[b, own], k[b, :n, h], v[b, :n, h], key, h)
+            result = run_group(method, scaled[b, own], k[b, :n, h], v[b, :n, h], key, (b, h))
             out[b, own] = result.out
             effective[b, own] = result.draws
             count_group(method, result.facts, tally)
             if result.counts is None:
-                dense = True
                 unique[b, h] = n
                 continue
             unique[b, h] = result.facts.union_rows

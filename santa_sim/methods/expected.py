@@ -18,9 +18,9 @@ from numpy.typing import NDArray
 from hw_models.ledger import Dtype, Ledger
 from santa_sim.kernels.scores import group_scores
 from santa_sim.methods.bernoulli_qk import digit_scale
-from santa_sim.methods.checks import checked_inputs
+from santa_sim.methods.checks import check_scores, checked_inputs
 from santa_sim.methods.counting import Tally, count_group
-from santa_sim.methods.facts import GroupFacts
+from santa_sim.methods.facts import GroupFacts, uniforms_made
 from santa_sim.methods.group import max_rises, tile_maxima
 from santa_sim.methods.inclusion import (
     COMB,
@@ -78,6 +78,7 @@ def expect(
             query = scaled[b, h * group_size:(h + 1) * group_size]
             scores = np.empty((group_size, n), np.float32)
             group_scores(query, stored[b, :n, h], scores)
+            check_scores(scores, stored[b, :n, h], b, h)
             facts = expected_facts(method, scores.astype(np.float64), query, dtype_of(k))
             count_group(method, facts, tally)
             dense = value_stage(method) == "dense"
@@ -105,7 +106,8 @@ def expected_facts(
     samples = requested_samples(spec)
     draws = samples * len(p)
     kind = {"santa_iid": IID, "santa_stratified": STRATA}.get(stage, COMB)
-    won = None
+    won, combs = None, 0
+    shared = spec.offsets == "shared"
     if stage in ("s2anta_flash", "s2anta_prop"):
         starts = np.arange(0, p.shape[1], spec.tile)
         masses = np.add.reduceat(p, starts, axis=1)
@@ -118,6 +120,7 @@ def expected_facts(
             for g in range(len(p)):
                 largest_remainder(masses[g], samples, budgets[g])
         lo, hi = _within_tiles(p, starts, budgets / np.maximum(masses, 1e-300))
+        combs = int(((budgets > 0).any(axis=0) if shared else budgets > 0).sum())
         won = (budgets > 0).astype(np.float64)
     else:
         hi = np.cumsum(p, axis=1) * samples
@@ -125,13 +128,15 @@ def expected_facts(
         if stage == "s2anta_comb":
             starts = np.arange(0, p.shape[1], spec.tile)
             won = np.minimum(1.0, samples * np.add.reduceat(p, starts, axis=1))
+    if won is not None:
+        known.update(_won(won, p.shape[1], spec.tile))
     histogram = np.zeros(draws + 3)
     multiplicities(lo, hi, samples, kind, histogram)
-    union = union_rows(lo, hi, samples, kind, spec.offsets == "shared")
+    union = union_rows(lo, hi, samples, kind, shared)
     return GroupFacts(
         **known, draws=draws, union_rows=union,
+        uniforms=uniforms_made(stage, samples, 1 if shared else len(p), combs),
         multiplicities={int(c): float(histogram[c]) for c in np.flatnonzero(histogram) if c > 0},
-        **({} if won is None else _won(won, p.shape[1], spec.tile)),
     )
 
 
@@ -139,7 +144,9 @@ def _rises(scores: Float, tile: int) -> int:
     return max_rises(tile_maxima(scores.astype(np.float32), tile))
 
 
-def _within_tiles(p: Float, starts: NDArray[np.int64], teeth_per_mass: Float) -> tuple[Float, Float]:
+def _within_tiles(
+    p: Float, starts: NDArray[np.int64], teeth_per_mass: Float
+) -> tuple[Float, Float]:
     """Return each row's stretch on its own tile's axis of teeth."""
     lengths = np.diff(np.append(starts, p.shape[1]))
     teeth = p * np.repeat(teeth_per_mass, lengths, axis=1)

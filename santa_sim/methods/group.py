@@ -23,7 +23,8 @@ from santa_sim.methods import (
     santa_stratified,
     santa_systematic,
 )
-from santa_sim.methods.facts import GroupFacts
+from santa_sim.methods.checks import check_scores
+from santa_sim.methods.facts import GroupFacts, uniforms_made
 from santa_sim.methods.spec import BernoulliScores, requested_samples, scores_of, value_stage
 from santa_sim.storage import dtype_of
 
@@ -58,7 +59,7 @@ class _Group:
     v: NDArray[Any]
     key: NDArray[np.uint32]
     heads: NDArray[np.int64]
-    kv_head: int
+    place: tuple[int, int]
 
 
 def run_group(
@@ -67,23 +68,20 @@ def run_group(
     k: NDArray[Any],
     v: NDArray[Any],
     key: NDArray[np.uint32],
-    kv_head: int,
+    place: tuple[int, int],
 ) -> GroupResult:
     """Run one method on one KV head and its query heads.
 
     spec: a method; query: float32 [G, d], times sm_scale; k, v: stored [n, d], n > 0; key: from
-    `santa_sim.rng.stream_key`; kv_head: index, which with G gives the query heads' indices.
+    `santa_sim.rng.stream_key`; place: (sequence, KV head); the latter with G gives the query heads.
     Raises `ValueError` if a score is not finite.
     """
-    heads = np.arange(query.shape[0]) + kv_head * query.shape[0]
-    group = _Group(query, k, v, key, heads, kv_head)
+    heads = np.arange(query.shape[0]) + place[1] * query.shape[0]
+    group = _Group(query, k, v, key, heads, place)
     scores, digits = _scores(scores_of(spec), group)
+    check_scores(scores, k, *place)
     peak = np.empty(query.shape[0], np.float32)
     row_max(scores, peak)
-    if not np.isfinite(peak).all():
-        raise ValueError(
-            f"scores of KV head {kv_head} are not finite: q, k or sm_scale is out of range"
-        )
     stage = value_stage(spec)
     known = {
         "keys": k.shape[0], "head_dim": query.shape[1], "heads": query.shape[0],
@@ -176,9 +174,13 @@ def _drawn(
     won = budgets > 0
     tails = int(won[:, -1].sum()) if known["keys"] % tile else 0
     missing = tiles * tile - known["keys"]
+    shared = spec.offsets == "shared"
+    combs = int((won.any(axis=0) if shared else won).sum())
     facts = GroupFacts(
         **known, draws=int(draws.sum()), multiplicities=_histogram(counts),
-        union_rows=int((counts > 0).any(axis=0).sum()), tiles_won=int(won.sum()),
+        union_rows=int((counts > 0).any(axis=0).sum()),
+        uniforms=uniforms_made(stage, samples, 1 if shared else len(counts), combs),
+        tiles_won=int(won.sum()),
         rows_in_won_tiles=int(won.sum()) * tile - tails * missing, tails_won=tails,
     )
     return GroupResult(out, counts, draws, facts)
@@ -191,7 +193,7 @@ def _flash(
     tile, n = spec.tile, known["keys"]
     maxima = tile_maxima(scores, tile)
     rises = max_rises(maxima)
-    tiles = maxima.shape[1]
+    tiles = int(maxima.shape[1])
     budget = s2anta_flash.tile_budget(requested_samples(spec), tiles)
     counts = np.zeros(scores.shape, np.int32)
     weights = np.empty(maxima.shape, np.float64)
@@ -201,13 +203,15 @@ def _flash(
         s2anta_flash.draw(scores[g], group.key, head, budget, tile, counts[g], mass)
         s2anta_flash.merge_weights(maxima[g], mass, weights[g])
     weights /= budget
+    streams = 1 if spec.offsets == "shared" else len(counts)
     out = np.empty(group.query.shape, np.float64)
     _gather(counts, tile, weights, kernel_view(group.v), out)
     draws = np.full(len(group.heads), tiles * budget, np.int64)
     facts = GroupFacts(
         **known, draws=int(draws.sum()), multiplicities=_histogram(counts),
         union_rows=int((counts > 0).any(axis=0).sum()), max_rises=rises,
-        tiles_won=counts.shape[0] * tiles, rows_in_won_tiles=counts.shape[0] * n,
+        uniforms=uniforms_made("s2anta_flash", budget, streams, streams * tiles),
+        tiles_won=len(counts) * tiles, rows_in_won_tiles=len(counts) * n,
     )
     return GroupResult(out, counts, draws, facts)
 
@@ -215,7 +219,7 @@ def _flash(
 def _streams(spec: Any, group: _Group) -> list[int]:
     """Return the head index that keys each head's draws: its own, or the KV head's for all."""
     if spec.offsets == "shared":
-        return [group.kv_head] * len(group.heads)
+        return [group.place[1]] * len(group.heads)
     return [int(head) for head in group.heads]
 
 

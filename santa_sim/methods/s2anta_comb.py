@@ -7,10 +7,9 @@ draw. Needs no sort and no atomics. Unbiased.
 
 from __future__ import annotations
 
-import numpy as np
 from numba import njit
 
-from santa_sim.methods.cdf import comb_rows, tile_masses
+from santa_sim.methods.cdf import comb_rows, running_masses, total_mass
 from santa_sim.rng import DRAWS, uniform
 
 
@@ -22,24 +21,19 @@ def draw(mass, key, head, samples, tile, counts, budgets):  # type: ignore[no-un
     zeros on entry, Σ = S on return; budgets: int32 [T], overwritten, Σ = S.
     """
     n = mass.shape[0]
-    masses = tile_masses(mass, tile)
-    total, last = 0.0, 0
-    for t in range(masses.shape[0]):
-        total += masses[t]
-        if masses[t] > 0:
-            last = t
+    total, last = total_mass(mass)
+    reached = running_masses(mass, tile)
     teeth_per_mass = samples / total
     offset = uniform(key, DRAWS, 0, head, 0)
     before, drawn = 0.0, 0
-    for t in range(masses.shape[0]):
-        upto = drawn
-        if masses[t] > 0:
-            upto = np.int64(np.floor(offset + (before + masses[t]) * teeth_per_mass))
-            upto = samples if t == last else max(drawn, min(upto, samples))
+    for t in range(reached.shape[0]):
+        upto = min(int(offset + reached[t] * teeth_per_mass), samples)
+        if t >= last // tile:
+            upto = samples
         budgets[t] = upto - drawn
         if upto > drawn:
             stop = min(n, (t + 1) * tile)
             comb_rows(mass[t * tile:stop], before, teeth_per_mass, offset, drawn, upto,
                       counts[t * tile:stop])
         drawn = upto
-        before += masses[t]
+        before = reached[t]

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-import math
 from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, TypeAdapter
+
+from hw_models.problems import did_you_mean
 
 Samples = Annotated[int, Field(ge=1, le=2**24)]
 Tile = Annotated[int, Field(ge=1, le=2**20)]
@@ -140,8 +141,11 @@ _ADAPTER: TypeAdapter[Any] = TypeAdapter(Method)
 def method(name: str, **parameters: Any) -> Any:
     """Return a checked method, e.g. `method("s2anta_comb", samples=256, tile=64)`.
 
-    Raises `pydantic.ValidationError` (a `ValueError`) for an unknown name or parameter.
+    Raises `ValueError` for an unknown name, with the nearest known one, and
+    `pydantic.ValidationError` (a `ValueError`) for an unknown or wrong parameter.
     """
+    if name not in METHOD_NAMES:
+        raise ValueError(f"no method named {name!r}{did_you_mean(str(name), METHOD_NAMES)}")
     return _ADAPTER.validate_python({"name": name, **parameters})
 
 
@@ -149,7 +153,7 @@ def requested_samples(spec: SampledMethod) -> int:
     """Return S after the rounding that the method asks for."""
     if spec.round_samples == "none":
         return spec.samples
-    lower = 2 ** int(math.log2(spec.samples))
+    lower = 1 << (spec.samples.bit_length() - 1)
     return lower if spec.samples - lower < 2 * lower - spec.samples else 2 * lower
 
 
