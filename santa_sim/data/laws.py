@@ -22,6 +22,9 @@ LARGEST_LOGIT = 100.0
 SUPPORT_TOLERANCE = 1e-3
 """Relative error of the effective support at which the search for β stops."""
 
+LEAST_LEAD = 0.3
+"""Lead of the largest logit over the next in `SinkLocalHeavy`, in units of its background."""
+
 Height = Annotated[float, Field(ge=0, allow_inf_nan=False)]
 
 
@@ -102,42 +105,54 @@ class Zipf(_Law):
 
 
 class SinkLocalHeavy(_Law):
-    """An attention sink, a local window and heavy hitters on a Gaussian background.
+    """An attention sink, recent keys and heavy hitters on a Gaussian background.
 
-    u_i = z_i + local_height·exp(-(n - 1 - i)/local_window), z the quantiles of a standard normal;
-    then u_i = heavy_height + e_i at the heavy hitters, e the quantiles of Exp(1), and
-    u_i = sink_height at the first tokens. Heights are in standard deviations of the background.
+    u_i = z_i + local_height·max(0, 1 - ln(1 + n - 1 - i) / ln(1 + local_window)), z the quantiles
+    of a standard normal; at the heavy hitters heavy_height + e_i takes the place of z_i, e the
+    quantiles of Exp(1); u_i = sink_height at the first tokens. Heights are in standard deviations
+    of the background. The largest u is lifted to stand `LEAST_LEAD` above the next.
 
     head_overlap: correlation of z within a group, and the fraction of the heavy hitters that stand
     at the same keys in all its heads (with other e_i). Solved: β, the inverse temperature.
+
+    The defaults are set on SmolLM2-135M (layers 0, 2, 7 and 11, 2k and 8k keys): in all heads the
+    mean logit falls with the logarithm of the distance, and at the effective support of each head
+    the law gives, in the geometric mean over the heads, 0.96 times the rows that 256 systematic
+    draws read and 1.3 times the 64-key tiles, (Σ_t w_t²)^-1 of tile masses w, that hold the mass.
     """
 
     kind: Literal["sink_local_heavy"] = "sink_local_heavy"
     solved: ClassVar[str] = "inverse temperature"
 
     sink_tokens: Annotated[int, Field(ge=0)] = 1
-    sink_height: Height = 7.0
-    local_window: Annotated[int, Field(ge=1)] = 16
+    sink_height: Height = 4.0
+    local_window: Annotated[int, Field(ge=1)] = 2048
     local_height: Height = 3.0
-    heavy_hitters: Annotated[int, Field(ge=0)] = 64
-    heavy_height: Height = 2.0
+    heavy_hitters: Annotated[int, Field(ge=0)] = 8
+    heavy_height: Height = 1.0
 
     def pattern(
         self, rng: np.random.Generator, heads: int, context: int
     ) -> NDArray[np.float32]:
         """Return u, float32 [heads, n]; with fewer keys than heavy hitters, all are heavy."""
         pattern = self._scatter(rng, heads, _normal_quantiles(context))
-        distance = np.arange(context - 1, -1, -1)
-        pattern += (self.local_height * np.exp(-distance / self.local_window)).astype(np.float32)
         heavy = min(self.heavy_hitters, context)
         heights = self.heavy_height - np.log((np.arange(heavy) + 0.5) / max(heavy, 1))
         shared = round(self.head_overlap * heavy)
-        in_all = rng.choice(context, shared, replace=False)
-        others = np.setdiff1d(np.arange(context), in_all)
+        keys = rng.permutation(context)
         for head in range(heads):
-            own = rng.choice(others, heavy - shared, replace=False)
-            pattern[head, np.concatenate([in_all, own])] = rng.permutation(heights)
+            own = rng.choice(keys[shared:], heavy - shared, replace=False)
+            pattern[head, np.concatenate([keys[:shared], own])] = rng.permutation(heights)
+        distance = np.arange(context - 1, -1, -1)
+        recency = np.maximum(0, 1 - np.log1p(distance) / np.log1p(self.local_window))
+        pattern += (self.local_height * recency).astype(np.float32)
         pattern[:, : self.sink_tokens] = self.sink_height
+        if context > 1:
+            # without a lead of one key, supports near 1 would be out of reach by chance
+            second, first = np.partition(pattern, (-2, -1), axis=1)[:, -2:].T
+            largest = pattern.argmax(axis=1)[:, None]
+            lifted = np.maximum(first, second + np.float32(LEAST_LEAD))
+            np.put_along_axis(pattern, largest, lifted[:, None], axis=1)
         return pattern
 
 
