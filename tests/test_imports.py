@@ -5,7 +5,8 @@ import sys
 
 import pytest
 
-HEAVY = ["torch", "triton", "pandas", "plotly"]
+# not "scipy" itself: Numba looks it up when it is there, and that much is cheap
+HEAVY = ["torch", "triton", "pandas", "plotly", "pyarrow", "scipy.special", "scipy.stats"]
 GPU_ONLY = ["torch", "triton", "pynvml"]
 
 
