@@ -98,6 +98,8 @@ class Arithmetic(BaseModel):
     """Units in order of preference, and the policies for what no unit does directly.
 
     multiplicity: how acc += c·x is done for a row that was drawn c times.
+    count_format: format of the multiplier that makes c·x, given with `small_multiply` alone. A
+        count is a small integer, so a narrow multiplier serves; sums stay in the ledger's format.
     random_product: how a number is multiplied by a fresh 24-bit uniform.
     units: name -> unit; an operation goes to the first unit that serves it.
     energy: account name -> energy per operation, unless a unit has its own.
@@ -106,9 +108,19 @@ class Arithmetic(BaseModel):
     model_config = SPEC
 
     multiplicity: Multiplicity
+    count_format: Dtype | None = None
     random_product: RandomProduct
     units: dict[str, Unit] = Field(min_length=1)
     energy: dict[str, OpEnergy]
+
+    @model_validator(mode="after")
+    def _count_format_where_needed(self) -> Self:
+        if (self.multiplicity == "small_multiply") != (self.count_format is not None):
+            raise ValueError(
+                "count_format goes with multiplicity small_multiply and with no other, got "
+                f"multiplicity {self.multiplicity} and count_format {self.count_format}"
+            )
+        return self
 
     def energy_of(self, unit: str, account: str) -> OpEnergy | None:
         """Return what `account` charges for operations on `unit`; None if nothing is given."""

@@ -59,12 +59,13 @@ class Misfit:
 def lower(ledger: Ledger, accelerator: Accelerator) -> Lowered | Misfit:
     """Return the ledger as the accelerator executes it, or what it cannot execute.
 
-    acc += c·x over m elements becomes, by policy, c·m adds (`repeat_add`), m multiplies if c > 1
-    and m adds (`small_multiply`), or popcount(c)·m adds and as many shifts less those of bit 0
-    (`shift_add`). A product with a fresh 24-bit uniform becomes one multiply or 24 shifts and 24
-    adds. A workspace stream stays in the buffer if the tensor's footprint fits there, otherwise it
-    moves to main memory. The input ledger is unchanged. Raises `OverflowError` when a count
-    leaves int64. Source: binary expansion of c; the policies are the accelerator's own.
+    acc += c·x over m elements becomes, by policy, c·m adds (`repeat_add`), m multiplies in
+    `count_format` if c > 1 and m adds (`small_multiply`), or popcount(c)·m adds and as many shifts
+    less those of bit 0 (`shift_add`). A product with a fresh 24-bit uniform becomes one multiply or
+    24 shifts and 24 adds. A workspace stream stays in the buffer if the tensor's footprint fits
+    there, otherwise it moves to main memory. The input ledger is unchanged. Raises `OverflowError`
+    when a count leaves int64. Source: binary expansion of c; the policies are the accelerator's
+    own.
     """
     notes: list[str] = []
     streams = _placed(ledger, accelerator, notes)
@@ -86,8 +87,8 @@ def lower(ledger: Ledger, accelerator: Accelerator) -> Lowered | Misfit:
 def _executed(ledger: Ledger, arithmetic: Arithmetic, notes: list[str]) -> dict[OpKey, int]:
     ops: dict[OpKey, int] = {}
     for op, count in ledger.ops.items():
-        for kind, times in _steps(op, arithmetic):
-            key = OpKey(op.phase, kind, op.dtype)
+        for kind, dtype, times in _steps(op, arithmetic):
+            key = OpKey(op.phase, kind, dtype)
             ops[key] = ops.get(key, 0) + times * count
     if ledger.count(OpKind.ACCUMULATE):
         notes.append(f"rows drawn more than once are accumulated by {arithmetic.multiplicity}")
@@ -96,26 +97,26 @@ def _executed(ledger: Ledger, arithmetic: Arithmetic, notes: list[str]) -> dict[
     return ops
 
 
-def _steps(op: OpKey, arithmetic: Arithmetic) -> Iterator[tuple[OpKind, int]]:
-    """Yield the executable kinds behind one operation, and how many of each."""
+def _steps(op: OpKey, arithmetic: Arithmetic) -> Iterator[tuple[OpKind, Dtype, int]]:
+    """Yield the executable kinds and formats behind one operation, and how many of each."""
     if op.kind is OpKind.ACCUMULATE:
         c = op.multiplicity
         if arithmetic.multiplicity == "repeat_add":
-            yield OpKind.ADD, c
+            yield OpKind.ADD, op.dtype, c
         elif arithmetic.multiplicity == "small_multiply":
-            yield OpKind.MULTIPLY, int(c > 1)
-            yield OpKind.ADD, 1
+            yield OpKind.MULTIPLY, arithmetic.count_format or op.dtype, int(c > 1)
+            yield OpKind.ADD, op.dtype, 1
         else:
-            yield OpKind.SHIFT, (c >> 1).bit_count()  # bit 0 is added as it is
-            yield OpKind.ADD, c.bit_count()
+            yield OpKind.SHIFT, op.dtype, (c >> 1).bit_count()  # bit 0 is added as it is
+            yield OpKind.ADD, op.dtype, c.bit_count()
     elif op.kind is OpKind.RANDOM_PRODUCT:
         if arithmetic.random_product == "multiply":
-            yield OpKind.MULTIPLY, 1
+            yield OpKind.MULTIPLY, op.dtype, 1
         else:
-            yield OpKind.SHIFT, UNIFORM_BITS
-            yield OpKind.ADD, UNIFORM_BITS
+            yield OpKind.SHIFT, op.dtype, UNIFORM_BITS
+            yield OpKind.ADD, op.dtype, UNIFORM_BITS
     else:
-        yield op.kind, 1
+        yield op.kind, op.dtype, 1
 
 
 def _placed(
