@@ -8,8 +8,8 @@ from pydantic import BaseModel, ConfigDict, Field, TypeAdapter
 
 from hw_models.problems import did_you_mean
 
-Samples = Annotated[int, Field(ge=1, le=2**24)]
-Tile = Annotated[int, Field(ge=1, le=2**20)]
+Samples = Annotated[int, Field(strict=True, ge=1, le=2**24)]
+Tile = Annotated[int, Field(strict=True, ge=1, le=2**20)]
 Offsets = Literal["own", "shared"]
 
 
@@ -35,7 +35,7 @@ class BernoulliScores(_Strict):
     """
 
     name: Literal["bernoulli_qk"] = "bernoulli_qk"
-    trials: Annotated[int, Field(ge=1, le=4096)]
+    trials: Annotated[int, Field(strict=True, ge=1, le=4096)]
     scale: Literal["exact", "power_of_two"] = "exact"
     key_layout: Literal["feature_major", "token_major"] = "feature_major"
 

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -13,7 +15,7 @@ from hw_models.ledger import Dtype
 from hw_models.strict_yaml import Problem, SpecError
 from santa_sim.data.attention import AttentionStep
 from santa_sim.data.capture import Capture, load_capture
-from santa_sim.data.fit import fit_capture
+from santa_sim.data.fit import Fit, fit_capture
 from santa_sim.data.geometry import load_geometry
 from santa_sim.data.synthetic import make_step
 from santa_sim.storage import decode_stored
@@ -38,16 +40,51 @@ class Dataset:
     make: Callable[[], list[AttentionStep]]
 
 
-def datasets(spec: CaptureData | SyntheticData) -> Iterator[Dataset]:
+def beside(text: str, folder: Path, endings: tuple[str, ...]) -> str:
+    """Return a relative path as one from `folder`; a catalogue name, with no such ending, as is."""
+    return str(folder / text) if text.endswith(endings) else text
+
+
+def resolved(spec: CaptureData | SyntheticData, folder: Path) -> CaptureData | SyntheticData:
+    """Return a `data` entry whose paths do not depend on where the program is run."""
+    if isinstance(spec, CaptureData):
+        return spec.model_copy(update={"capture": beside(spec.capture, folder, (".npz",))})
+    return spec.model_copy(update={
+        "geometry": beside(spec.geometry, folder, (".yaml", ".yml")),
+        "fit": spec.fit and beside(spec.fit, folder, (".npz",)),
+    })
+
+
+class Sources:
+    """The captures that one study names, each read and fitted once."""
+
+    def __init__(self) -> None:
+        self._captures: dict[str, Capture] = {}
+        self._fits: dict[str, Fit] = {}
+
+    def capture(self, name: str) -> Capture:
+        """Return a capture; raises `SpecError` like `load_capture`."""
+        if name not in self._captures:
+            self._captures[name] = load_capture(name)
+        return self._captures[name]
+
+    def fit(self, name: str) -> Fit:
+        """Return what a capture's heads have in common with made-up ones."""
+        if name not in self._fits:
+            self._fits[name] = fit_capture(self.capture(name))
+        return self._fits[name]
+
+
+def datasets(spec: CaptureData | SyntheticData, sources: Sources) -> Iterator[Dataset]:
     """Yield the datasets of one `data` entry; raises `SpecError` if it cannot be had."""
     if isinstance(spec, SyntheticData):
-        yield _synthetic(spec)
+        yield _synthetic(spec, sources)
     else:
-        yield from _captured(spec)
+        yield from _captured(spec, sources)
 
 
-def _captured(spec: CaptureData) -> Iterator[Dataset]:
-    capture = load_capture(spec.capture)
+def _captured(spec: CaptureData, sources: Sources) -> Iterator[Dataset]:
+    capture = sources.capture(spec.capture)
     # reading the steps here reports a wrong trace, layer or step before any work is done
     steps = capture.steps(traces=spec.traces, layers=spec.layers, steps=spec.steps)
     for trace in capture.traces:
@@ -56,39 +93,35 @@ def _captured(spec: CaptureData) -> Iterator[Dataset]:
             yield Dataset(
                 source=f"capture {capture.name}", name=f"{capture.name} {trace.id}",
                 geometry=capture.name, layer=trace.layer, context=trace.n,
-                content=capture.sha256, make=lambda own=own: own,  # type: ignore[misc]
+                content=capture.sha256, make=partial(list, own),
             )
 
 
-def _synthetic(spec: SyntheticData) -> Dataset:
+def _synthetic(spec: SyntheticData, sources: Sources) -> Dataset:
     geometry = load_geometry(spec.geometry)
     simulated = spec.simulated_kv_heads or geometry.num_kv_heads
     if geometry.num_kv_heads % simulated:
         raise SpecError(Problem(
-            f"simulated_kv_heads must divide the {geometry.num_kv_heads} KV heads of "
-            f"{geometry.name}, got {simulated}"
+            f"must divide the {geometry.num_kv_heads} KV heads of {geometry.name}, "
+            f"got {simulated}", path=("simulated_kv_heads",),
         ))
     if (spec.fit is None) == (spec.effective_support is None):
         raise SpecError(Problem("give either fit or effective_support"))
-    fitted: Any = {}
+    fitted: dict[str, Any] = {"effective_support": spec.effective_support}
+    content = spec.model_dump_json()
     if spec.fit is not None:
-        fit = fit_capture(_fitting_capture(spec.fit))
-        fitted = fit.parameters(simulated * geometry.group_size)
-    else:
-        fitted = {"effective_support": spec.effective_support}
+        fitted = sources.fit(spec.fit).parameters(
+            simulated * geometry.group_size, spec.context
+        )
+        content += sources.capture(spec.fit).sha256
     return Dataset(
         source=f"synthetic {geometry.name}", name=f"{geometry.name} {spec.law.kind}",
-        geometry=geometry.name, layer=None, context=spec.context,
-        content=spec.model_dump_json(),
+        geometry=geometry.name, layer=None, context=spec.context, content=content,
         make=lambda: [make_step(
             geometry, spec.context, spec.batch, spec.law, Dtype(spec.dtype), spec.seed,
             simulated_kv_heads=simulated, **fitted,
         )],
     )
-
-
-def _fitting_capture(name: str) -> Capture:
-    return load_capture(name)
 
 
 _CHUNK_ROWS = 8192

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import difflib
 import itertools
 from collections.abc import Iterator
 from typing import Any
@@ -29,6 +30,10 @@ def expand(document: Document, at: KeyPath) -> Iterator[Document]:
     entry = document.data
     for part in at:
         entry = entry[part]
+    for key in entry:
+        near = difflib.get_close_matches(key, _BLOCKS, n=1, cutoff=0.7)
+        if near and key not in _BLOCKS:
+            raise SpecError(document.problem((*at, key), f"unknown key; did you mean '{near[0]}'?"))
     axes: list[list[list[Choice]]] = []
     for block in _BLOCKS:
         if block in entry:
@@ -106,7 +111,7 @@ def _put(
     for part in path[:-1]:
         node = node.setdefault(str(part), {})
         if not isinstance(node, dict):
-            raise SpecError(document.problem(origin, f"'{part}' is not a mapping, cannot set in it"))
+            raise SpecError(document.problem(origin, f"cannot set in '{part}': is not a mapping"))
     if path[-1] in node:
         raise SpecError(document.problem(
             origin, f"'{'.'.join(map(str, path))}' stands beside the block too; keep one of them"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -14,7 +14,6 @@ from hw_models.accelerator import Accelerator
 from hw_models.catalogue import load_accelerator
 from hw_models.strict_yaml import (
     Document,
-    KeyPath,
     Problem,
     SpecError,
     dotted_path,
@@ -22,73 +21,119 @@ from hw_models.strict_yaml import (
     parse,
     validate,
 )
+from santa_sim.study.datasets import Dataset, Sources, beside, datasets, resolved
 from santa_sim.study.expand import expand
 from santa_sim.study.spec import DataEntry, MethodEntry, Outline, Study
 
 Entry = TypeVar("Entry", bound=BaseModel)
 
 
-def load_study(
-    path: str | Path, overrides: Sequence[str] = ()
-) -> tuple[Study, tuple[Accelerator, ...]]:
-    """Read a study and its accelerators.
+@dataclass(frozen=True)
+class LoadedStudy:
+    """A checked study with all that its file names.
+
+    datasets: what each data entry yields, in order. accelerators: in the order of the study.
+    file, text: the study file and what stands in it; overrides: the `--set` texts.
+    places: where in the file each dataset was asked for, for complaints that come up later.
+    """
+
+    study: Study
+    datasets: tuple[Dataset, ...]
+    accelerators: tuple[Accelerator, ...]
+    file: Path
+    text: str
+    overrides: tuple[str, ...]
+    places: tuple[Problem, ...]
+
+    def relocated(self, dataset: int, error: SpecError) -> SpecError:
+        """Return the error with faults that name no file placed at the dataset's entry."""
+        place = self.places[dataset]
+        return SpecError(
+            p if p.file else replace(place, message=p.message, path=(*place.path, *p.path))
+            for p in error.problems
+        )
+
+
+def load_study(path: str | Path, overrides: Sequence[str] = ()) -> LoadedStudy:
+    """Read a study, its captures, its geometries and its accelerators.
 
     overrides: `a.b=c` or `a[0].b=c` texts whose values are YAML; they replace or add keys.
-    Raises `SpecError` with all faults found, one line each.
+    Paths in a study are relative to its folder. Raises `SpecError` with all faults found, one line
+    each.
     """
     document = load(path)
     for text in overrides:
         _override(document, text)
     outline = validate(document, Outline)
+    folder = Path(path).resolve().parent
     problems: list[Problem] = []
-    data = _entries(document, "data", DataEntry, problems)
-    methods = _entries(document, "methods", MethodEntry, problems)
-    accelerators = []
-    for i, name in enumerate(outline.accelerators):
+    methods = dict.fromkeys(m for m, _ in _entries(document, "methods", MethodEntry, problems))
+    found: dict[Dataset, Problem] = {}
+    data: list[Any] = []
+    sources = Sources()
+    for entry, place in _entries(document, "data", DataEntry, problems):
+        entry = resolved(entry, folder)
+        if entry in data:
+            continue  # overlapping blocks; the first keeps its place
+        data.append(entry)
         try:
-            accelerators.append(load_accelerator(_beside(path, name)))
+            found.update((dataset, place) for dataset in datasets(entry, sources))
         except SpecError as error:
-            problems.extend(_located(document, ("accelerators", i), error))
-    names = [accelerator.name for accelerator in accelerators]
-    problems.extend(
-        document.problem(("accelerators", i), f"accelerator '{name}' is listed twice")
-        for i, name in enumerate(names) if name in names[:i]
-    )
+            problems.extend(_located(place, error))
+    names, accelerators = _accelerators(document, outline, folder, problems)
     if problems:
-        raise SpecError(problems)
-    return Study(
-        **{**outline.model_dump(include={"name", "title", "question", "level"}),
-           "seeds": outline.seeds, "data": tuple(_unique(data)),
-           "methods": tuple(_unique(methods)), "accelerators": tuple(outline.accelerators)}
-    ), tuple(accelerators)
+        raise SpecError(dict.fromkeys(problems))
+    study = Study(
+        name=outline.name, title=outline.title, question=outline.question, level=outline.level,
+        seeds=outline.seeds, data=tuple(data), methods=tuple(methods), accelerators=names,
+    )
+    return LoadedStudy(
+        study, tuple(found), accelerators, Path(path), Path(path).read_text(encoding="utf-8"),
+        tuple(overrides), tuple(found.values()),
+    )
 
 
-def _unique(entries: list[Any]) -> list[Any]:
-    """Drop repeats that overlapping blocks bring in; the first keeps its place."""
-    return list(dict.fromkeys(entries))
+def _accelerators(
+    document: Document, outline: Outline, folder: Path, problems: list[Problem]
+) -> tuple[tuple[str, ...], tuple[Accelerator, ...]]:
+    names: list[str] = []
+    loaded: dict[str, Accelerator] = {}
+    for i, text in enumerate(outline.accelerators):
+        place = document.problem(("accelerators", i), "")
+        try:
+            name = beside(text, folder, (".yaml", ".yml"))
+            accelerator = load_accelerator(name)
+        except SpecError as error:
+            problems.extend(_located(place, error))
+            continue
+        if accelerator.name in loaded:
+            problems.append(
+                replace(place, message=f"accelerator '{accelerator.name}' is listed twice")
+            )
+        names.append(name)
+        loaded[accelerator.name] = accelerator
+    return tuple(names), tuple(loaded.values())
 
 
-def _beside(study: str | Path, name: str) -> str:
-    """Take a relative path in a study as relative to the study's folder."""
-    if name.endswith((".yaml", ".yml")) and not Path(name).is_absolute():
-        return str(Path(study).parent / name)
-    return name
-
-
-def _located(document: Document, at: KeyPath, error: SpecError) -> list[Problem]:
+def _located(place: Problem, error: SpecError) -> list[Problem]:
     """Give faults without a file of their own the place in the study that caused them."""
-    return [p if p.file else document.problem(at, p.message) for p in error.problems]
+    return [
+        p if p.file else replace(place, message=p.message, path=(*place.path, *p.path))
+        for p in error.problems
+    ]
 
 
 def _entries(
     document: Document, key: str, model: type[Entry], problems: list[Problem]
-) -> list[Any]:
-    found: list[Any] = []
+) -> list[tuple[Any, Problem]]:
+    """Return the expanded entries under `key`, each with its place in the file."""
+    found: list[tuple[Any, Problem]] = []
     for i in range(len(document.data[key])):
         at = (key, i)
         try:
             for expanded in expand(document, at):
-                found.append(validate(expanded, model).entry)  # type: ignore[attr-defined]
+                entry = validate(expanded, model).entry  # type: ignore[attr-defined]
+                found.append((entry, document.problem(at, "")))
         except SpecError as error:
             # one complaint per entry: a grid would repeat the same fault in every combination
             problems.extend(

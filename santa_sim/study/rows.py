@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import math
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
 from typing import Any
 
 from hw_models.accelerator import Accelerator
@@ -20,6 +19,7 @@ from santa_sim.methods.spec import (
     scores_of,
     value_stage,
 )
+from santa_sim.report.tables import ACCOUNTS
 from santa_sim.study.datasets import Dataset
 from santa_sim.study.point import PointResult
 
@@ -81,18 +81,12 @@ def counts(result: PointResult, point: Point) -> Row:
     }
 
 
-def on_accelerator(
-    evaluation: Evaluation | Misfit, accelerator: Accelerator, accounts: tuple[str, ...]
-) -> Row:
-    """Return the columns of one point on one accelerator; NaN where it does not fit."""
+def on_accelerator(evaluation: Evaluation | Misfit, accelerator: Accelerator) -> Row:
+    """Return the columns of one point on one accelerator; no costs where it does not fit."""
     row: Row = {
         "accelerator": accelerator.name, "accelerator_title": accelerator.title,
         "fits": isinstance(evaluation, Evaluation),
-        "misfit": str(evaluation) if isinstance(evaluation, Misfit) else "",
-        "multiplies": math.nan, "adds": math.nan, "time_s": math.nan, "time_low_s": math.nan,
-        "time_high_s": math.nan, "time_no_overlap_s": math.nan, "bound": "",
-        **{f"{account}_energy_{end}": math.nan for account in accounts
-           for end in ("j", "low_j", "high_j")},
+        "misfit": str(evaluation) if isinstance(evaluation, Misfit) else "", "bound": "",
     }
     if isinstance(evaluation, Misfit):
         return row
@@ -104,7 +98,7 @@ def on_accelerator(
         "time_high_s": time.time_s.high, "time_no_overlap_s": time.no_overlap_time_s.nominal,
         "bound": time.bound,
     }
-    for account in accounts:
+    for account in ACCOUNTS:
         if account in evaluation.energy:
             total = evaluation.energy[account].total_j
             row |= {f"{account}_energy_j": total.nominal, f"{account}_energy_low_j": total.low,
@@ -140,7 +134,7 @@ def streams(number: int, ledger: Ledger) -> Iterator[Row]:
             "workspace_bytes": 0,
         })
         for figure in ("logical", "unique", "moved", "workspace"):
-            row[f"{figure}_bytes"] += rounded.stream_bytes(key, figure)  # type: ignore[arg-type]
+            row[f"{figure}_bytes"] += rounded.stream_bytes(key, figure)
     yield from totals.values()
 
 
@@ -166,3 +160,47 @@ def constants(accelerator: Accelerator) -> Iterator[Row]:
             "boundary": str(row.boundary) if row.boundary else "",
             "source": row.source, "confidence": row.confidence, "unverified": row.unverified,
         }
+
+
+@dataclass
+class Collector:
+    """Rows of the result tables, gathered point by point."""
+
+    accelerators: Sequence[Accelerator]
+    points: list[Row] = field(default_factory=list)
+    operations: list[Row] = field(default_factory=list)
+    streams: list[Row] = field(default_factory=list)
+    energy: list[Row] = field(default_factory=list)
+
+    @property
+    def constants(self) -> list[Row]:
+        """The catalogue constants behind all accelerators."""
+        return [row for accelerator in self.accelerators for row in constants(accelerator)]
+
+    def add(
+        self, point: Point, result: PointResult, evaluation: Evaluation | Misfit,
+        accelerator: Accelerator,
+    ) -> None:
+        """Take in a point on one accelerator."""
+        self.points.append({
+            **identity(point), **counts(result, point), **on_accelerator(evaluation, accelerator),
+            "status": "ok", "error": "",
+        })
+        self.operations.extend(
+            operations(point.number, evaluation, accelerator.name, result.ledger)
+        )
+        if isinstance(evaluation, Evaluation):
+            self.energy.extend(energy_parts(point.number, evaluation, accelerator.name))
+
+    def add_streams(self, point: Point, result: PointResult) -> None:
+        """Take in the byte streams of a point, which no accelerator changes."""
+        self.streams.extend(streams(point.number, result.ledger))
+
+    def failed(self, point: Point, error: Exception) -> None:
+        """Take in a point that could not be computed, one row per accelerator."""
+        self.points.extend(
+            {**identity(point), "accelerator": accelerator.name,
+             "accelerator_title": accelerator.title, "fits": False, "misfit": "", "bound": "",
+             "status": "failed", "error": str(error)}
+            for accelerator in self.accelerators
+        )

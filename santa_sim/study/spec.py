@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, TypeAdapter
+from pydantic import BaseModel, ConfigDict, Field, StrictInt, TypeAdapter
 
 from santa_sim.data.synthetic import SyntheticLaw
 from santa_sim.methods.spec import Method
@@ -17,8 +17,8 @@ class Seeds(BaseModel):
 
     model_config = STRICT
 
-    first: Annotated[int, Field(ge=0, le=2**62)] = 0
-    count: Annotated[int, Field(ge=1, le=100_000)] = 8
+    first: Annotated[int, Field(strict=True, ge=0, le=2**62)] = 0
+    count: Annotated[int, Field(strict=True, ge=1, le=100_000)] = 8
 
 
 class CaptureData(BaseModel):
@@ -33,8 +33,8 @@ class CaptureData(BaseModel):
     kind: Literal["capture"]
     capture: Annotated[str, Field(min_length=1)]
     traces: tuple[str, ...] | None = None
-    layers: tuple[int, ...] | None = None
-    steps: tuple[int, ...] | None = None
+    layers: tuple[StrictInt, ...] | None = None
+    steps: tuple[StrictInt, ...] | None = None
 
 
 class SyntheticData(BaseModel):
@@ -52,13 +52,13 @@ class SyntheticData(BaseModel):
     kind: Literal["synthetic"]
     geometry: Annotated[str, Field(min_length=1)]
     law: SyntheticLaw
-    context: Annotated[int, Field(ge=1, le=2**24)]
-    batch: Annotated[int, Field(ge=1, le=4096)] = 1
+    context: Annotated[int, Field(strict=True, ge=1, le=2**24)]
+    batch: Annotated[int, Field(strict=True, ge=1, le=4096)] = 1
     dtype: Literal["bf16", "fp16", "fp32"] = "bf16"
-    simulated_kv_heads: Annotated[int, Field(ge=1)] | None = None
-    seed: Annotated[int, Field(ge=0, le=2**62)] = 0
+    simulated_kv_heads: Annotated[int, Field(strict=True, ge=1)] | None = None
+    seed: Annotated[int, Field(strict=True, ge=0, le=2**62)] = 0
     fit: str | None = None
-    effective_support: Annotated[float, Field(ge=1)] | None = None
+    effective_support: Annotated[float, Field(strict=True, ge=1)] | None = None
 
 
 Data = Annotated[CaptureData | SyntheticData, Field(discriminator="kind")]

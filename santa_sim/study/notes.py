@@ -1,0 +1,43 @@
+"""What a reader must know before trusting a number of a study, one sentence each."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from hw_models.catalogue import constants_used
+from santa_sim.study.load import LoadedStudy
+from santa_sim.study.spec import SyntheticData
+
+
+def notes(loaded: LoadedStudy, lowering: Sequence[str]) -> tuple[str, ...]:
+    """Return the caveats of a study; lowering: what accelerators had to decide for the methods."""
+    study = loaded.study
+    found = [
+        "All figures are for one decode step in one layer; multiply by layers and steps as needed.",
+        "Times are roofline bounds without launches, latencies or waves; no GPU was measured here.",
+    ]
+    if study.level == "sampled":
+        found.append(
+            f"Errors are ‖out − exact‖/‖exact‖ per head, averaged over heads and over "
+            f"{study.seeds.count} seeds from {study.seeds.first}; intervals are 95 % confidence."
+        )
+    else:
+        found.append("Counts are closed-form expectations, so there is no output and no error.")
+    found.extend(dict.fromkeys(
+        f"{dataset.name} is made up: {spec.law.kind} scores"
+        + (f" fitted to the capture {spec.fit}" if spec.fit
+           else f" with an effective support of {spec.effective_support:g} rows")
+        + (f"; {spec.simulated_kv_heads} of the KV heads are simulated and stand for the others"
+           if spec.simulated_kv_heads else "") + "."
+        for spec in study.data if isinstance(spec, SyntheticData)
+        for dataset in loaded.datasets if dataset.name.endswith(spec.law.kind)
+    ))
+    for accelerator in loaded.accelerators:
+        constants = constants_used(accelerator)
+        weak = sum(row.unverified for row in constants)
+        if weak:
+            found.append(
+                f"{accelerator.title}: {weak} of {len(constants)} constants are judgement or "
+                "unverified; they are marked in the table of sources."
+            )
+    return (*found, *lowering)

@@ -1,0 +1,72 @@
+"""What the command line prints: the plan of a study, and the table at its end."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from santa_sim.methods.spec import label
+from santa_sim.report.printed import percent, si, times
+from santa_sim.report.selection import cheapest_within_budget, dense_row
+from santa_sim.report.tables import ReportTables
+from santa_sim.report.view import ERROR_BUDGET, View
+from santa_sim.study.load import LoadedStudy
+
+PIPED_COLUMNS = 140
+"""Width of the table where stdout is no terminal that could say its own."""
+
+
+def print_plan(loaded: LoadedStudy, target: Path) -> None:
+    """Print what a study would run and where it would write."""
+    study = loaded.study
+    data, methods = loaded.datasets, study.methods
+    lines = [
+        f"{study.title}",
+        f"{len(data)} datasets: " + ", ".join(f"{d.name} n={d.context}" for d in data),
+        f"{len(methods)} methods: " + ", ".join(map(label, methods)),
+        f"{len(loaded.accelerators)} accelerators: "
+        + ", ".join(a.name for a in loaded.accelerators),
+        f"level {study.level}, {study.seeds.count} seeds from {study.seeds.first}; "
+        f"{len(data) * len(methods)} points, "
+        f"{len(data) * len(methods) * len(loaded.accelerators)} result rows -> {target}",
+    ]
+    print("\n".join(lines))  # noqa: T201
+
+
+def print_summary(tables: ReportTables) -> None:
+    """Print, for each case and accelerator, dense attention and the best method within the budget.
+
+    Best: least energy (board account where there is one) among the methods whose relative error
+    keeps the budget.
+    """
+    from rich.console import Console
+    from rich.table import Table
+
+    view = View(tables)
+    table = Table(title=tables.title, caption=(
+        f"per decode step and layer; best: least {view.account} energy with relative error up to "
+        f"{percent(ERROR_BUDGET)}; dense on a machine that cannot multiply: its bf16 twin"
+    ))
+    for heading in ("case", "accelerator", "dense", "best method"):
+        table.add_column(heading)
+    for heading in ("error", "energy", "less energy", "time", "less time"):
+        table.add_column(heading, justify="right")
+    for case in view.cases:
+        for name, title in view.accelerators.items():
+            dense = dense_row(view, case, name)
+            best = cheapest_within_budget(view, case, name)
+            energy = f"{view.account}_energy_j"
+            cells = [case.label, title, "—" if dense is None else si(dense[energy], "J")]
+            if best is None:
+                cells.append("none runs within the budget")
+            else:
+                cells += [
+                    str(best["method"]), percent(best["rel_error"]), si(best[energy], "J"),
+                    "—" if dense is None else times(dense[energy] / best[energy]),
+                    si(best["time_s"], "s"),
+                    "—" if dense is None else times(dense["time_s"] / best["time_s"]),
+                ]
+            table.add_row(*cells)
+    console = Console()
+    if not console.is_terminal:
+        console = Console(width=PIPED_COLUMNS)
+    console.print(table)

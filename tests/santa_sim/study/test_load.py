@@ -1,0 +1,130 @@
+import re
+
+import numpy as np
+import pytest
+
+from hw_models.problems import SpecError
+from santa_sim.study.load import load_study
+from santa_sim.study.output import study_text
+
+
+def faults(path, overrides=()):
+    with pytest.raises(SpecError) as caught:
+        load_study(path, overrides)
+    return str(caught.value).splitlines()
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "expected"),
+    [
+        ("seeds:", "sedes:", r"small\.yaml:4: sedes: .*did you mean 'seeds'"),
+        ("grid:", "gird:", r"small\.yaml:18: methods\[1\]\.gird: .*did you mean 'grid'"),
+        ("samples: [32, 64]", "samples: [0, 64]", r"small\.yaml:19: methods\[1\]\.samples: .*0"),
+        ("    samples: 64\n", "", r"small\.yaml:20: methods\[2\]\.samples: .*(required|missing)"),
+        ("context: 300", "context: 0", r"small\.yaml:14: data\[1\]\.context: .*0"),
+        ("context: 300", "context: '300'", r"small\.yaml:14: data\[1\]\.context: .*300"),
+        ("s2anta_comb\n    samples", "s2anta_cmb\n    samples",
+         r"small\.yaml:20: methods\[2\]\S*: .*did you mean 's2anta_comb'"),
+        ("h200_sxm", "h200_smx", r"small\.yaml:25: accelerators\[1\]: .*did you mean 'h200_sxm'"),
+        ("h200_sxm", "edge_ternary_7nm_lpddr5", r"small\.yaml:25: accelerators\[1\]: .*twice"),
+        ("capture: smollm2-135m", "capture: smollm2-135", r"data\[0\]: .*did you mean"),
+        ("capture: smollm2-135m", "capture: none.npz", r"none\.npz: cannot read"),
+        ("geometry: smollm2-135m", "geometry: llama", r"small\.yaml:\d+: data\[1\]: .*llama"),
+        ("[t3]", "[t9]", r"no trace 't9'"),
+        ("[0, 2]", "[7]", r"no step 7"),
+        ("effective_support: 40", "effective_support: .nan",
+         r"small\.yaml:13: data\[1\]\.effective_support: "),
+        ("    effective_support: 40\n", "", r"data\[1\]: give either fit or effective_support"),
+        ("name: small", "name: ../../etc", r"small\.yaml:1: name: "),
+        ("{count: 3}", "{count: 0}", r"small\.yaml:4: seeds\.count: .*0"),
+        ("{count: 3}", "{count: true}", r"small\.yaml:4: seeds\.count: "),
+        ("title: A small study\n", "", r"title: .*(required|missing)"),
+        ("kind: zipf", "kind: zpf", r"small\.yaml:12: data\[1\]\.law\S*: .*'zipf'"),
+    ],
+)
+def test_a_fault_is_one_line_with_its_place(small_study, small_text, old, new, expected):
+    assert small_text.count(old) >= 1
+    small_study.write_text(small_text.replace(old, new, 1), encoding="utf-8")
+    lines = faults(small_study)
+    assert len(lines) == 1, lines
+    assert re.search(expected, lines[0]), lines[0]
+
+
+def test_every_fault_is_reported_at_once(small_study, small_text):
+    text = small_text.replace("h200_sxm", "h300").replace("context: 300", "context: 0")
+    small_study.write_text(text.replace("samples: 64", "samples: 0"), encoding="utf-8")
+    places = [line.split(": ")[1] for line in faults(small_study)]
+    assert places == ["methods[2].samples", "data[1].context", "accelerators[1]"]
+
+
+def test_a_missing_file_is_named(tmp_path):
+    (line,) = faults(tmp_path / "none.yaml")
+    assert "none.yaml: cannot read" in line
+
+
+@pytest.mark.parametrize(
+    ("text", "read"),
+    [
+        ("seeds.count=5", lambda s: s.seeds.count == 5),
+        ("data[1].context=77", lambda s: s.data[1].context == 77),
+        ("accelerators=[h200_sxm]", lambda s: s.accelerators == ("h200_sxm",)),
+        ("level=expected", lambda s: s.level == "expected"),
+        ("seeds.first=9", lambda s: (s.seeds.first, s.seeds.count) == (9, 3)),
+        ("methods[1].grid.samples=[7]", lambda s: s.methods[1].samples == 7),
+    ],
+)
+def test_an_override_changes_one_value(small_study, text, read):
+    assert read(load_study(small_study, [text]).study)
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("seeds.count", "wants key.path=value"),
+        ("=3", "wants key.path=value"),
+        ("data[5].context=3", "there is no [5]"),
+        ("title.x=3", "there is no 'x'"),
+        ("seeds.cuont=3", "did you mean 'count'"),
+        ("seeds.count=[", "not valid YAML"),
+        ("seeds.count=-1", "seeds.count"),
+    ],
+)
+def test_a_wrong_override_is_explained(small_study, text, words):
+    (line,) = faults(small_study, [text])
+    assert words in line
+
+
+def test_the_resolved_study_is_the_same_study(small_study, tmp_path):
+    first = load_study(small_study)
+    again = tmp_path / "elsewhere" / "resolved.yaml"
+    again.parent.mkdir()
+    again.write_text(study_text(first.study), encoding="utf-8")
+    assert load_study(again).study == first.study
+
+
+def test_paths_in_a_study_start_at_its_folder(small_study, small_text, monkeypatch, tmp_path):
+    text = small_text.replace("capture: smollm2-135m", "capture: mine.npz")
+    small_study.write_text(text, encoding="utf-8")
+    monkeypatch.chdir("/")
+    (line,) = faults(small_study)
+    assert str(tmp_path / "mine.npz") in line
+
+
+def test_repeated_entries_are_run_once(small_study, small_text):
+    text = small_text.replace("  - name: dense\n", "  - name: dense\n  - {name: dense, tile: 64}\n")
+    small_study.write_text(text, encoding="utf-8")
+    assert load_study(small_study).study == load_study(small_study).study
+    assert [m.name for m in load_study(small_study).study.methods].count("dense") == 1
+
+
+def test_a_support_that_no_law_reaches_is_a_fault_of_the_study(small_study, small_text):
+    from santa_sim.study.run import run_study
+
+    text = small_text.replace("effective_support: 40", "effective_support: 4000")
+    small_study.write_text(text, encoding="utf-8")
+    with pytest.raises(SpecError) as caught:
+        run_study(small_study)
+    (problem,) = caught.value.problems
+    assert problem.line is not None
+    assert problem.path == ("data", 1, "effective_support")
+    assert np.isfinite(problem.line)
