@@ -139,6 +139,7 @@ def study_schema() -> dict[str, Any]:
     ):
         part = adapter.json_schema()
         for key, definition in part.pop("$defs").items():
+            definition.pop("required", None)
             definitions.setdefault(key, definition)
         for reference in part["oneOf"]:
             entry = definitions[reference["$ref"].rsplit("/", 1)[1]]
