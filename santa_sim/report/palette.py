@@ -24,6 +24,13 @@ FAMILY_SYMBOLS: dict[str, str] = {
     "santa_systematic": "diamond", "s2anta_flash": "star", "s2anta_prop": "pentagon",
     "s2anta_comb": "hexagon", "bernoulli_qk": "x",
 }
+FAMILY_NAMES: dict[str, str] = {
+    "s2anta_flash": "s2anta_flash (fixed tile budgets)",
+    "s2anta_prop": "s2anta_prop (budgets by mass, biased)",
+    "s2anta_comb": "s2anta_comb (one comb)",
+    "bernoulli_qk": "bernoulli_qk (ternary queries)",
+}
+"""What a family is called in a legend, where its name alone says too little."""
 STREAM_COLOURS: dict[str, str] = {
     "K": "#0072B2", "V": "#E69F00", "Q + output": "#009E73", "workspace": "#999999",
 }
@@ -37,7 +44,10 @@ PART_COLOURS: dict[str, str] = {
     "exp": "#CC79A7", "random bits": "#882255", "other arithmetic": "#DDCC77",
     "static": "#999999",
 }
-ROLE_SYMBOLS: dict[str, str] = {"dense": "square", "sampled": "diamond", "joint": "x"}
+OTHER_COLOURS: tuple[str, ...] = (
+    "#CC79A7", "#D55E00", "#44AA99", "#882255", "#DDCC77", "#332288", "#56B4E9", "#999999",
+)
+"""For kinds without a colour of their own, in order."""
 FALLBACK = "#777777"
 
 

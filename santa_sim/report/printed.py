@@ -23,7 +23,8 @@ def plain(value: float, digits: int = 3) -> str:
     return f"{round(value, digits - 1 - exponent):,.{max(0, digits - 1 - exponent)}f}"
 
 
-def _prefix(value: float) -> tuple[int, str]:
+def si_prefix(value: float) -> tuple[int, str]:
+    """Return the exponent and the letter of the SI prefix that suits a value, e.g. (-6, "µ")."""
     if value == 0 or not math.isfinite(value):
         return 0, ""
     size = abs(float(f"{value:.2e}"))
@@ -34,7 +35,7 @@ def si(value: float, unit: str = "") -> str:
     """Return a quantity with an SI prefix, e.g. `134 MB`, `1.20 µJ`; a count has no unit."""
     if not math.isfinite(value):
         return MISSING
-    exponent, prefix = _prefix(value)
+    exponent, prefix = si_prefix(value)
     return f"{plain(value / 10.0**exponent)} {prefix}{unit}".rstrip()
 
 
@@ -42,7 +43,7 @@ def span(nominal: float, low: float, high: float, unit: str) -> str:
     """Return a quantity with its interval in one common prefix, e.g. `1.2 [0.9, 1.6] µJ`."""
     if not math.isfinite(nominal):
         return MISSING
-    exponent, prefix = _prefix(nominal)
+    exponent, prefix = si_prefix(nominal)
     scale = 10.0**exponent
     return (
         f"{plain(nominal / scale)} [{plain(low / scale)}, {plain(high / scale)}] {prefix}{unit}"
@@ -67,3 +68,24 @@ def times_range(ratios: list[float]) -> str:
     """Return one ratio, or the range of several, e.g. `2.1 to 4.0 times`."""
     low, high = times(min(ratios)), times(max(ratios))
     return low if low == high else f"{low.removesuffix(' times')} to {high}"
+
+
+def compared(ratio: float, other: str, more: str = "more", less: str = "less") -> str:
+    """Return a ratio in words: `38 % less than X`, `as much as X`, `4.1 times as much as X`."""
+    if not math.isfinite(ratio):
+        return MISSING
+    if ratio >= 2:
+        return f"{times(ratio)} as much as {other}"
+    change = round(100 * (ratio - 1), 0 if abs(ratio - 1) >= 0.1 else 1)
+    if change == 0:
+        return f"as much as {other}"
+    return f"{plain(abs(change), 2)} % {more if change > 0 else less} than {other}"
+
+
+def share_of(nominal: float, low: float, high: float) -> str:
+    """Return a share with its range, e.g. `62 % [60, 65]`; one number where the ends agree."""
+    if not math.isfinite(nominal):
+        return MISSING
+    ends = [plain(100 * v, 3) for v in (low, high)]
+    middle = plain(100 * nominal, 3)
+    return f"{middle} %" if ends == [middle, middle] else f"{middle} % [{ends[0]}, {ends[1]}]"

@@ -2,44 +2,79 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-FIGURE_STYLE: dict[str, Any] = {
-    "template": "plotly_white",
-    "font": {"size": 13, "color": "#222222"},
-    "paper_bgcolor": "#ffffff",
-    "plot_bgcolor": "#ffffff",
-    "hoverlabel": {"align": "left"},
-    "autosize": True,
-}
-"""Layout that every figure shares: a light card, readable in either colour scheme."""
+Trace = dict[str, Any]
 
 
 @dataclass(frozen=True)
-class Choice:
-    """One entry of the menu above a figure: which traces it shows, and changes of the layout."""
+class Menu:
+    """A drop-down list above a figure; `start` is the entry on show at first."""
 
     label: str
-    shown: list[bool]
-    layout: dict[str, Any] = field(default_factory=dict)
+    options: tuple[str, ...]
+    start: int = 0
+
+
+@dataclass(frozen=True)
+class Panel:
+    """One state of a figure: what Plotly draws, and what must be said beside it.
+
+    data: traces; layout: Plotly layout; both plain and JSON-able, numbers finite or None.
+    note: text below the figure that holds for this state only.
+    """
+
+    data: list[Trace]
+    layout: dict[str, Any]
+    note: str = ""
+
+
+@dataclass(frozen=True)
+class Figure:
+    """A figure with its menus; `panels` maps one entry index per menu to what is shown."""
+
+    menus: tuple[Menu, ...]
+    panels: Mapping[tuple[int, ...], Panel]
+
+
+@dataclass(frozen=True)
+class Table:
+    """A table of texts.
+
+    numeric: columns that are aligned right. marked: rows that stand out.
+    """
+
+    header: tuple[str, ...]
+    rows: tuple[tuple[str, ...], ...]
+    numeric: frozenset[int] = frozenset()
+    marked: frozenset[int] = frozenset()
+
+
+@dataclass(frozen=True)
+class Fold:
+    """Something that starts folded: `content` under the line `title`."""
+
+    title: str
+    content: Table | str
+    open: bool = False
 
 
 @dataclass(frozen=True)
 class Section:
-    """One question with its answer.
+    """One question with its answer; every text is plain and is escaped when the page is made.
 
-    name: id of the section; its figure's div is `figure-<name>`.
-    question: the heading. answer: sentences computed from the tables, as plain text.
-    figure: a Plotly figure, if there is anything to draw, with the first of `choices` on show.
-    how_to_read: one line below the figure.
-    extra_html: ready HTML (escaped by its author) that follows.
+    name: id of the section. question: the heading. answer: sentences computed from the tables.
+    figure: if there is anything to draw. how_to_read: one line below it.
+    bullets: a list after the answer. tables: shown after it. folds: shown last.
     """
 
     name: str
     question: str
     answer: tuple[str, ...]
-    figure: Any = None
-    choices: tuple[Choice, ...] = ()
+    figure: Figure | None = None
     how_to_read: str = ""
-    extra_html: str = ""
+    bullets: tuple[str, ...] = ()
+    tables: tuple[Table, ...] = ()
+    folds: tuple[Fold, ...] = field(default=())

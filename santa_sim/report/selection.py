@@ -86,9 +86,16 @@ def within_budget(rows: pd.DataFrame) -> pd.Series:
 def cheapest_within_budget(view: View, case: Case, accelerator: str) -> pd.Series | None:
     """The row of least energy among those that run here and keep the budget, dense included."""
     rows = view.rows(case, accelerator)
-    energy = f"{view.account}_energy_j"
+    energy = f"{view.account_of(accelerator)}_energy_j"
     rows = rows[rows["fits"] & within_budget(rows) & rows[energy].notna()]
     return None if rows.empty else rows.sort_values(energy, kind="stable").iloc[0]
+
+
+def least_error(view: View, case: Case, accelerator: str) -> pd.Series | None:
+    """The row of least error among those that run here, if errors are known."""
+    rows = view.rows(case, accelerator)
+    rows = rows[rows["fits"] & rows["rel_error"].notna()]
+    return None if rows.empty else rows.sort_values("rel_error", kind="stable").iloc[0]
 
 
 def roles(view: View, case: Case) -> Roles:
@@ -98,24 +105,37 @@ def roles(view: View, case: Case) -> Roles:
     if none keeps it, the one of least error. A joint method that more accelerators can run comes
     first: it is shown for the sake of machines without a multiplier.
     """
-    rows = view.rows(case, main_accelerator(view))
-    if rows.empty:
-        rows = view.rows(case)
-    runs = view.means[view.means["case"] == case.number].groupby("method")["fits"].sum()
-    rows = rows.assign(
-        _over=~within_budget(rows), _runs=-rows["method"].map(runs),
-        _cost=rows[f"{view.account}_energy_j"].where(
-            within_budget(rows), rows["rel_error"]
-        ),
-    )
+    rows = _ranked(view, case)
     exact, sampled = rows["score_stage"] == "exact", rows["value_stage"] != "dense"
     joint = rows[~exact & sampled]
     return Roles(
-        dense=_first(rows[is_dense(rows)], ["_cost"]),
-        sampled=_first(rows[exact & sampled], ["_over", "_cost"]),
-        joint=_first(rows[~exact] if joint.empty else joint, ["_runs", "_over", "_cost"]),
+        dense=_first(rows[is_dense(rows)]),
+        sampled=_first(rows[exact & sampled]),
+        joint=_first(rows[~exact] if joint.empty else joint),
     )
 
 
-def _first(rows: pd.DataFrame, by: list[str]) -> str | None:
-    return None if rows.empty else str(rows.sort_values(by, kind="stable").iloc[0]["method"])
+def typical(view: View, case: Case) -> list[str]:
+    """Return one method per pair of stages, chosen as in `roles`, in the order of display."""
+    rows = _ranked(view, case)
+    best = rows.drop_duplicates(["score_stage", "value_stage"])["method"]
+    return [m for m in view.methods(case) if m in set(best)]
+
+
+def _ranked(view: View, case: Case) -> pd.DataFrame:
+    """Return the methods of a case, the best of any kind before the others of that kind."""
+    accelerator = main_accelerator(view)
+    rows = view.rows(case, accelerator)
+    if rows.empty:
+        rows = view.rows(case)
+    runs = view.means[view.means["case"] == case.number].groupby("method")["fits"].sum()
+    kept = within_budget(rows)
+    energy = rows[f"{view.account_of(accelerator)}_energy_j"]
+    return rows.assign(
+        _over=~kept, _cost=energy.where(kept, rows["rel_error"]),
+        _fewer=-rows["method"].map(runs) * (rows["score_stage"] != "exact"),
+    ).sort_values(["_fewer", "_over", "_cost"], kind="stable")
+
+
+def _first(rows: pd.DataFrame) -> str | None:
+    return None if rows.empty else str(rows.iloc[0]["method"])

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 from santa_sim.methods.spec import METHOD_NAMES
 from santa_sim.report.palette import family
-from santa_sim.report.tables import ENERGY_COLUMNS, POINT_COLUMNS, ReportTables
+from santa_sim.report.tables import ACCOUNTS, POINT_COLUMNS, ReportTables
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -25,7 +25,7 @@ _TEXT = frozenset({
     "source", "dataset", "geometry", "dtype", "method", "score_stage", "value_stage", "offsets",
     "accelerator", "accelerator_title", "fits", "misfit", "bound",
 })
-_FIXED = ("method", "score_stage", "value_stage", "accelerator", "accelerator_title")
+_FIXED = ("method", "score_stage", "value_stage", "offsets", "accelerator", "accelerator_title")
 
 
 @dataclass(frozen=True)
@@ -124,9 +124,17 @@ class View:
                         strict=True))
 
     @cached_property
-    def account(self) -> str:
-        """The account by which methods are ranked: the board's where there is one."""
-        return "board" if self.points["board_energy_j"].notna().any() else "device"
+    def accounts(self) -> dict[str, tuple[str, ...]]:
+        """Accelerator name -> its accounts, from the narrow to the wide boundary."""
+        given = self.points.groupby("accelerator")[[f"{a}_energy_j" for a in ACCOUNTS]].count()
+        return {
+            name: tuple(a for a in ACCOUNTS if given.loc[name, f"{a}_energy_j"])
+            for name in self.accelerators
+        }
+
+    def account_of(self, accelerator: str) -> str:
+        """Return the account by which methods are ranked here: the widest that there is."""
+        return (self.accounts[accelerator] or ACCOUNTS)[-1]
 
     @cached_property
     def means(self) -> pd.DataFrame:
@@ -154,18 +162,36 @@ class View:
         """Method labels of a case in the order of display."""
         return list(self.rows(case)["method"])
 
-    def per_method(self, table: str, case: Case, keys: list[str]) -> pd.DataFrame:
-        """Sums of a detail table by method and `keys`, averaged over the datasets of a case."""
-        detail: pd.DataFrame = getattr(self.tables, table)
-        points = self.points.loc[self.points["case"] == case.number, ["point", "method"]]
-        points = points.drop_duplicates()
+    @cached_property
+    def streams(self) -> pd.DataFrame:
+        """Bytes by case, method and tensor: mean over the datasets of a case."""
+        return self._sums("streams", ["tensor"], [
+            "logical_bytes", "unique_bytes", "moved_bytes", "workspace_bytes",
+        ])
+
+    @cached_property
+    def operations(self) -> pd.DataFrame:
+        """Counts by case, accelerator, method, phase, kind and dtype."""
+        return self._sums("operations", ["accelerator", "phase", "kind", "dtype"], ["count"])
+
+    @cached_property
+    def energy(self) -> pd.DataFrame:
+        """Joules by case, accelerator, account, method and part, where all datasets fit."""
+        sums = self._sums(
+            "energy", ["accelerator", "account", "part"], ["low_j", "nominal_j", "high_j"]
+        )
+        fits = self.means.loc[self.means["fits"], ["case", "accelerator", "method"]]
+        return sums.merge(fits, on=["case", "accelerator", "method"])
+
+    def _sums(self, table: str, keys: list[str], values: list[str]) -> pd.DataFrame:
+        """Return sums by case, method and `keys`, divided by the case's datasets."""
+        detail: pd.DataFrame = getattr(self.tables, table)[["point", *keys, *values]]
+        points = self.points[["point", "case", "method"]].drop_duplicates()
+        datasets = points.groupby(["case", "method"])["point"].nunique().rename("datasets")
         joined = detail.merge(points, on="point", validate="many_to_one")
-        values = [
-            c for c in joined.columns
-            if c == "count" or c.endswith("_bytes") or (c in ENERGY_COLUMNS and c.endswith("_j"))
-        ]
         joined[values] = joined[values].astype("float64")
-        sums = joined.groupby(["method", *keys], sort=False)[values].sum().reset_index()
-        share = points.groupby("method")["point"].nunique()
-        sums[values] = sums[values].div(sums["method"].map(share), axis=0)
-        return sums
+        by = ["case", "method", *keys]
+        sums = joined.groupby(by, sort=False)[values].sum().reset_index()
+        sums = sums.merge(datasets.reset_index(), on=["case", "method"])
+        sums[values] = sums[values].div(sums["datasets"], axis=0)
+        return sums.drop(columns="datasets")
