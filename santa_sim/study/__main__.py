@@ -12,8 +12,9 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from hw_models.problems import SpecError
+from santa_sim.report.build import write_report
 from santa_sim.study.load import LoadedStudy, load_study
-from santa_sim.study.output import OutputFolder, study_text, write_record, write_tables
+from santa_sim.study.output import REPORT, OutputFolder, study_text, write_record, write_tables
 from santa_sim.study.provenance import provenance
 from santa_sim.study.run import Progress, run_loaded, usable_cores
 from santa_sim.study.spec import study_schema
@@ -51,17 +52,17 @@ def _run(options: argparse.Namespace, command: str) -> int:
         write_tables(result, output.staging)
         write_record(record, resolved, output.staging)
         computed = bool((result.frame["status"] == "ok").any())
-        if computed:
-            from santa_sim.report.build import write_report
-
-            tables = result.report_tables(record, resolved)
-            write_report(tables, output.staging / "report.html")
-        output.publish()
+        try:
+            if computed:
+                tables = result.report_tables(record, resolved)
+                write_report(tables, output.staging / REPORT)
+        finally:  # a fault in the report must not cost the results
+            output.publish()
     if computed:
         print_summary(tables)
     for sentence in result.failed:
         sys.stderr.write(f"{sentence}\n")
-    sys.stdout.write(f"{target / 'report.html' if computed else target}\n")
+    sys.stdout.write(f"{target / REPORT if computed else target}\n")
     return FAILED if result.failed else OK
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -86,7 +86,11 @@ def datasets(spec: CaptureData | SyntheticData, sources: Sources) -> Iterator[Da
 def _captured(spec: CaptureData, sources: Sources) -> Iterator[Dataset]:
     capture = sources.capture(spec.capture)
     # reading the steps here reports a wrong trace, layer or step before any work is done
-    steps = capture.steps(traces=spec.traces, layers=spec.layers, steps=spec.steps)
+    try:
+        steps = capture.steps(traces=spec.traces, layers=spec.layers, steps=spec.steps)
+    except SpecError as error:
+        # the capture is sound; what is wrong is what the study asks of it
+        raise SpecError(replace(p, file="") for p in error.problems) from None
     for trace in capture.traces:
         own = [step for step in steps if step.source.endswith(f"/{trace.id}")]
         if own:

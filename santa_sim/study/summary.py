@@ -35,16 +35,17 @@ def print_plan(loaded: LoadedStudy, target: Path) -> None:
 def print_summary(tables: ReportTables) -> None:
     """Print, for each case and accelerator, dense attention and the best method within the budget.
 
-    Best: least energy (board account where there is one) among the methods whose relative error
-    keeps the budget.
+    Best: least energy, in the widest account that the machine has, among the methods whose relative
+    error keeps the budget.
     """
     from rich.console import Console
     from rich.table import Table
 
     view = View(tables)
     table = Table(title=tables.title, caption=(
-        f"per decode step and layer; best: least {view.account} energy with relative error up to "
-        f"{percent(ERROR_BUDGET)}; dense on a machine that cannot multiply: its bf16 twin"
+        "per decode step and layer; best: least energy in the machine's widest account with "
+        f"relative error up to {percent(ERROR_BUDGET)}; dense on a machine that cannot multiply: "
+        "its bf16 twin"
     ))
     for heading in ("case", "accelerator", "dense", "best method"):
         table.add_column(heading)
@@ -54,7 +55,7 @@ def print_summary(tables: ReportTables) -> None:
         for name, title in view.accelerators.items():
             dense = dense_row(view, case, name)
             best = cheapest_within_budget(view, case, name)
-            energy = f"{view.account}_energy_j"
+            energy = f"{view.account_of(name)}_energy_j"
             cells = [case.label, title, "—" if dense is None else si(dense[energy], "J")]
             if best is None:
                 cells.append("none runs within the budget")

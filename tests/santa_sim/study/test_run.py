@@ -75,7 +75,7 @@ def test_a_machine_without_multipliers_refuses_exact_scores_and_runs_ternary_one
 
 def test_counts_do_not_depend_on_the_accelerator(result):
     counted = ["rel_error", "k_bytes", "v_bytes", "q_out_bytes", "workspace_bytes", "moved_bytes"]
-    assert (result.frame.groupby("point")[counted].nunique() == 1).all(axis=None)
+    assert len(result.frame[["point", *counted]].drop_duplicates()) == DATASETS * METHODS
 
 
 def test_energy_parts_add_up_to_the_total(result):
