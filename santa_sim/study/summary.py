@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from rich.markup import escape
+
 from santa_sim.methods.spec import label
-from santa_sim.report.printed import percent, si, times
+from santa_sim.report.printed import MISSING, percent, si, times
 from santa_sim.report.selection import cheapest_within_budget, dense_row
 from santa_sim.report.tables import ReportTables
-from santa_sim.report.view import ERROR_BUDGET, View
+from santa_sim.report.view import ERROR_BUDGET, Case, View
 from santa_sim.study.load import LoadedStudy
 
 PIPED_COLUMNS = 140
@@ -38,36 +40,42 @@ def print_summary(tables: ReportTables) -> None:
     Best: least energy, in the widest account that the machine has, among the methods whose relative
     error keeps the budget.
     """
+    from rich import box
     from rich.console import Console
     from rich.table import Table
 
     view = View(tables)
-    table = Table(title=tables.title, caption=(
+    table = Table(title=tables.title, box=box.SIMPLE_HEAD, caption=(
         "per decode step and layer; best: least energy in the machine's widest account with "
         f"relative error up to {percent(ERROR_BUDGET)}; dense on a machine that cannot multiply: "
         "its bf16 twin"
     ))
-    for heading in ("case", "accelerator", "dense", "best method"):
+    for heading in ("accelerator", "best method"):
         table.add_column(heading)
-    for heading in ("error", "energy", "less energy", "time", "less time"):
+    for heading in ("error", "energy", "dense", "less", "time", "dense", "less"):
         table.add_column(heading, justify="right")
     for case in view.cases:
-        for name, title in view.accelerators.items():
-            dense = dense_row(view, case, name)
-            best = cheapest_within_budget(view, case, name)
-            energy = f"{view.account_of(name)}_energy_j"
-            cells = [case.label, title, "—" if dense is None else si(dense[energy], "J")]
-            if best is None:
-                cells.append("none runs within the budget")
-            else:
-                cells += [
-                    str(best["method"]), percent(best["rel_error"]), si(best[energy], "J"),
-                    "—" if dense is None else times(dense[energy] / best[energy]),
-                    si(best["time_s"], "s"),
-                    "—" if dense is None else times(dense["time_s"] / best["time_s"]),
-                ]
-            table.add_row(*cells)
+        table.add_section()
+        table.add_row(f"[bold]{escape(case.label)}[/bold]")
+        for name in view.accelerators:
+            table.add_row(*_cells(view, case, name))
     console = Console()
     if not console.is_terminal:
         console = Console(width=PIPED_COLUMNS)
     console.print(table)
+
+
+def _cells(view: View, case: Case, accelerator: str) -> list[str]:
+    energy = f"{view.account_of(accelerator)}_energy_j"
+    best = cheapest_within_budget(view, case, accelerator)
+    if best is None:
+        return [accelerator, "none runs within the budget"]
+    cells = [accelerator, escape(str(best["method"])), percent(best["rel_error"])]
+    dense = dense_row(view, case, accelerator)
+    for column, unit in ((energy, "J"), ("time_s", "s")):
+        cells.append(si(best[column], unit))
+        if dense is None:
+            cells += [MISSING, MISSING]
+        else:
+            cells += [si(dense[column], unit), times(dense[column] / best[column])]
+    return cells
