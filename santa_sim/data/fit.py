@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from santa_sim.data.attention import AttentionStep
 from santa_sim.data.capture import Capture
+from santa_sim.data.latent import MOST_FACTORS
 from santa_sim.storage import decode_stored
 
 DIFFUSE_SHARE = 0.1
@@ -24,9 +25,8 @@ SmolLM2-135M over 2k, 4k and 8k keys of the same texts: layer 0 keeps 0.19 of th
 class HeadStatistics:
     """Figures of query heads, each float64 [heads], one entry per step, sequence and query head.
 
-    context: n, keys that the head reads; support: 1/Σp² in rows; rmse_logits: root mean square
-    error over the keys of a score under one ternary query, in logits; density: mean_j|q_j| /
-    max_j|q_j|; coherence: ‖Σ p_i v_i‖² / Σ p_i‖v_i‖².
+    context: n, keys that the head reads; support: 1/Σp² in rows; the others as `make_step` defines
+    its ternary_rmse_logits, query_density, value_coherence and key_value_coupling.
     """
 
     context: NDArray[np.float64]
@@ -34,6 +34,7 @@ class HeadStatistics:
     rmse_logits: NDArray[np.float64]
     density: NDArray[np.float64]
     coherence: NDArray[np.float64]
+    coupling: NDArray[np.float64]
 
 
 def head_statistics(steps: list[AttentionStep]) -> HeadStatistics:
@@ -52,23 +53,46 @@ def _measured(step: AttentionStep, b: int, h: int) -> NDArray[np.float64]:
     n, group = int(step.seq_lens[b]), step.group_size
     query = step.q[b, h * group : (h + 1) * group]
     keys = decode_stored(step.k[b, :n, h])
+    keys -= keys.mean(axis=0)  # a common shift of the scores changes nothing below
     values = decode_stored(step.v[b, :n, h])
     p = (query * np.float32(step.sm_scale)) @ keys.T
     p = np.exp(p - p.max(axis=1, keepdims=True))
     p /= p.sum(axis=1, keepdims=True)
+
     size = np.abs(query).astype(np.float64)
     top = size.max(axis=1)
-    out = np.square(p @ values).sum(axis=1, dtype=np.float64)
-    mean_square = p @ np.square(values).sum(axis=1)
-    digits = size * (top[:, None] - size)
-    rmse = step.sm_scale * np.sqrt(digits @ np.square(keys).mean(axis=0, dtype=np.float64))
+    digits = step.sm_scale**2 * size * (top[:, None] - size)  # logits² per variance of a feature
+    variance = digits @ np.square(keys).mean(axis=0, dtype=np.float64)
+    repeated = np.square(p).sum(axis=1, dtype=np.float64)
+    out = p @ values
+    strength = np.square(out).sum(axis=1, dtype=np.float64)
+    square = np.square(values).sum(axis=1)
+    coherence = _ratio(strength, p @ square, 1.0)
+    # one trial moves the output by Σ_i p_i e_i (v_i - o), e the errors of the scores
+    moved = np.stack([(row[:, None] * keys).T @ values for row in p])
+    moved -= (p @ keys)[:, :, None] * out[:, None, :]
+    error = np.einsum("gj,gj->g", digits, np.square(moved).sum(axis=2, dtype=np.float64))
+    # Σ_i p_i² |v_i - o|², what it would be for independent errors of variance 1
+    weight = np.square(p)
+    alone = weight @ square - 2 * np.einsum("gd,gd->g", weight @ values, out) + repeated * strength
+    spread = p @ square - strength
+    coupled = _ratio(
+        MOST_FACTORS * (error - variance * alone), variance * spread * (1 - repeated), 0.0
+    )
     return np.stack([
-        np.full(group, float(n)),
-        1 / np.square(p).sum(axis=1, dtype=np.float64),
-        rmse,
-        np.divide(size.mean(axis=1), top, out=np.ones(group), where=top > 0),
-        np.divide(out, mean_square, out=np.ones(group), where=mean_square > 0),
+        np.full(group, float(n)), 1 / repeated, np.sqrt(variance),
+        _ratio(size.mean(axis=1), top, 1.0), np.clip(coherence, 0, 1),
+        np.sqrt(np.clip(coupled, 0, 1)),
     ])
+
+
+def _ratio(
+    above: NDArray[np.floating[Any]], below: NDArray[np.floating[Any]], without: float
+) -> NDArray[np.float64]:
+    """Return above/below, and `without` where below is not positive."""
+    ratio = np.full(below.shape, without)
+    np.divide(above, below, out=ratio, where=below > 0)
+    return ratio
 
 
 @dataclass(frozen=True, eq=False)
@@ -108,6 +132,7 @@ class Fit:
             "effective_support": support,
             "ternary_rmse_logits": rmse,
             "query_density": _part_means(heads.density[order], num_heads),
+            "key_value_coupling": _part_means(heads.coupling[order], num_heads),
             # rows agree at least with themselves
             "value_coherence": np.maximum(1 / (1 + np.square(spread)), 1 / support),
         }

@@ -11,6 +11,7 @@ from hw_models.ledger import Dtype
 from hw_models.problems import Problem, SpecError
 from santa_sim.data.attention import AttentionStep
 from santa_sim.data.geometry import Geometry
+from santa_sim.data.latent import LatentFactors, draw_factors
 from santa_sim.data.laws import SyntheticLaw, solve_scale
 from santa_sim.data.synthetic_keys import CHUNK_ROWS, TernaryTarget, fill_keys
 from santa_sim.storage import STORED, encode
@@ -22,6 +23,10 @@ QUERY_DENSITY = 0.17
 
 Measured on SmolLM2-135M: 0.16 to 0.17 on average over layers and heads, at 2k to 8k keys.
 """
+
+
+LOWEST_LOGIT = 20.0
+"""Depth below the largest logit at which logits are cut: at 2^17 keys below 3e-4 of the mass."""
 
 
 def make_step(
@@ -37,26 +42,32 @@ def make_step(
     ternary_rmse_logits: ArrayLike | None = None,
     query_density: ArrayLike = QUERY_DENSITY,
     value_coherence: ArrayLike | None = None,
+    key_value_coupling: ArrayLike = 0.0,
 ) -> AttentionStep:
     """Return a decode step with softmax(q·Kᵀ·sm_scale) of the law, and 1/Σp² as asked.
 
-    q has features of Weibull magnitudes; K = LᵀD/sm_scale + Z, with L the logits, D the dual basis
-    of the group's queries and Z normal in the space that no query of the group sees; V is one
-    common direction plus normal noise, with mean square 1.
+    q has features of Weibull magnitudes; K = Σ_g L_g D_g / sm_scale + Z, with L the logits, D the
+    dual basis of the group's queries and Z normal in the space that no query of the group sees; V
+    is a common direction plus normal noise, with features of mean square 1.
 
     geometry: H, KVH and d; context: n; batch: B; dtype: storage format of K and V.
     seed: of the data; with the KV head and the sequence it keys every number, so a sequence is the
     same in any batch.
     simulated_kv_heads: KV heads to make, a divisor of KVH; each stands for KVH/that many.
     The rest is per query head, [simulated_kv_heads·G], or one number for all:
-    effective_support: rows 1/Σp²; the stored arrays meet it within 2 %.
-    ternary_rmse_logits: root mean square error over the keys of a score under one ternary query
-    (`bernoulli_qk`, R = 1), in logits, as sm_scale² Σ_j (c·|q_j| - q_j²) K_ij² has it. By default
-    q and Z have features of variance 1.
+    effective_support: 1/Σp² in rows; the stored arrays meet it within 3 %.
+    ternary_rmse_logits: root of the mean over the keys of sm_scale² Σ_j (c·|q_j| - q_j²) (K_ij -
+    mean_i K_ij)², c = max_j|q_j|: error of a score under one ternary query (`bernoulli_qk`, R = 1),
+    less what all keys share, which no softmax sees; in logits. Met on average over draws of Z. By
+    default q and Z have features of variance 1.
     query_density: mean_j|q_j| / max_j|q_j|, the part of the features that such a trial touches.
     value_coherence: ‖Σ p_i v_i‖² / Σ p_i‖v_i‖², within 1/effective support..1; rows drawn
-    independently err by sqrt((1/that - 1)/S). The heads of a group share V, so they match in the
-    mean; by default values are independent, and it is 1/effective support.
+    independently err by sqrt((1/that - 1)/S) of the output. The heads of a group share V, so the
+    mean over the group is met, on average over draws. By default values are independent, which
+    gives 1/effective support.
+    key_value_coupling: part of the variance of Z and of the noise of V along a few factors that a
+    row's key and value share; the mean over the group is taken. Errors of scores then move the
+    output together and do not average out over a large support.
 
     Raises `SpecError` naming the parameter and its range if a number is out of it.
     """
@@ -72,6 +83,7 @@ def make_step(
         rmse = rmse.reshape(shape)
     if value_coherence is not None:
         coherence = _per_head("value_coherence", value_coherence, heads, 0, 1).reshape(shape)
+    coupling = _per_head("key_value_coupling", key_value_coupling, heads, 0, 1).reshape(shape)
 
     q = np.empty((batch, heads, geometry.head_dim), np.float32)
     k = np.empty((batch, context, simulated_kv_heads, geometry.head_dim), STORED[dtype])
@@ -79,22 +91,37 @@ def make_step(
     for b in range(batch):
         for h in range(simulated_kv_heads):
             rng = np.random.default_rng([seed, h, b])
-            logits = law.pattern(rng, geometry.group_size, context)
-            for head, target in enumerate(support[h]):
-                logits[head] *= np.float32(solve_scale(logits[head], float(target), law))
+            logits = _logits(rng, law, context, support[h])
+            factors = draw_factors(
+                rng, context, geometry.head_dim - geometry.group_size, float(coupling[h].mean())
+            )
             ternary = TernaryTarget(None if rmse is None else rmse[h], density[h])
             own = slice(h * geometry.group_size, (h + 1) * geometry.group_size)
-            q[b, own] = fill_keys(k[b, :, h], rng, logits, geometry.sm_scale, dtype, ternary)
+            q[b, own] = fill_keys(
+                k[b, :, h], rng, logits, geometry.sm_scale, dtype, ternary, factors
+            )
             common = 0.0
             if coherence is not None:
                 common = _common_share(float(coherence[h].mean()), float((1 / support[h]).mean()))
-            _fill_values(v[b, :, h], rng, common, dtype)
+            _fill_values(v[b, :, h], rng, common, dtype, factors)
     return AttentionStep(
         q=q, k=k, v=v, seq_lens=np.full(batch, context, np.int64), sm_scale=geometry.sm_scale,
         layer=0, step=0, label=f"{geometry.name} {law.kind}",
         source=f"synthetic:{geometry.name}/{law.kind}",
         represents=geometry.num_kv_heads // simulated_kv_heads,
     )
+
+
+def _logits(
+    rng: np.random.Generator, law: SyntheticLaw, context: int, support: NDArray[np.float64]
+) -> NDArray[np.float32]:
+    logits = law.pattern(rng, support.size, context)
+    for head, target in enumerate(support):
+        logits[head] *= np.float32(solve_scale(logits[head], float(target), law))
+    # rows that far down weigh nothing, but their logits would have to be in the keys
+    lowest = logits.max(axis=1, keepdims=True) - np.float32(LOWEST_LOGIT)
+    np.maximum(logits, lowest, out=logits)
+    return logits
 
 
 def _checked_heads(geometry: Geometry, context: int, batch: int, simulated: int) -> int:
@@ -145,13 +172,19 @@ def _common_share(coherence: float, repeated: float) -> float:
 
 
 def _fill_values(
-    out: NDArray[Any], rng: np.random.Generator, common: float, dtype: Dtype
+    out: NDArray[Any], rng: np.random.Generator, common: float, dtype: Dtype,
+    factors: LatentFactors,
 ) -> None:
-    direction = rng.standard_normal((out.shape[1],), dtype=np.float32)
-    direction *= np.float32(np.sqrt(common * out.shape[1]) / np.linalg.norm(direction))
+    head_dim = out.shape[1]
+    direction = rng.standard_normal((head_dim,), dtype=np.float32)
+    direction *= np.float32(np.sqrt(common * head_dim) / np.linalg.norm(direction))
+    along = factors.directions(rng.standard_normal((factors.rank, head_dim))).astype(np.float32)
+    own = np.float32(np.sqrt(1 - factors.share if factors.rank else 1.0))
     for start in range(0, out.shape[0], CHUNK_ROWS):
-        part = out[start : start + CHUNK_ROWS]
-        values = rng.standard_normal(part.shape, dtype=np.float32)
+        rows = slice(start, start + CHUNK_ROWS)
+        values = rng.standard_normal(out[rows].shape, dtype=np.float32)
+        values *= own
+        values += factors.scores[rows] @ along
         values *= np.float32(np.sqrt(1 - common))
         values += direction
-        part[...] = encode(values, dtype)
+        out[rows] = encode(values, dtype)
