@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from santa_sim.report.machines import has_multiplier, twins
 from santa_sim.report.selection import cheapest_within_budget, is_dense, roles
-from santa_sim.report.view import Case, View
+from santa_sim.report.view import ZERO, Case, View
 
 BITS, PICO = 8, 1e-12
 ARITHMETIC = ("multiply", "add", "exp", "random bits", "other arithmetic")
@@ -95,17 +95,14 @@ def break_even(view: View, case: Case, machine: str) -> BreakEven | str:
     account = view.accounts[machine][0]
     title = view.accelerators[machine]
     rows = view.rows(case, machine)
-    dense = rows[is_dense(rows) & rows["fits"]]
-    if dense.empty:
-        return f"{case.label}: dense attention does not run on {title}, so nothing is saved over it."
+    dense = next((r for r in rows.values() if is_dense(r) and r["fits"]), None)
+    if dense is None:
+        return f"Dense attention does not run on {title}, so there is nothing to save."
     sampled = _sampled(view, case, machine)
     if sampled is None:
-        return f"{case.label}: no sampled method with exact scores runs on {title}."
-    saved = float(
-        dense.iloc[0]["moved_bytes"]
-        - rows.loc[rows["method"] == sampled, "moved_bytes"].iloc[0]
-    )
-    name = str(dense.iloc[0]["method"])
+        return f"No sampled method with exact scores runs on {title}."
+    saved = float(dense["moved_bytes"] - rows[sampled]["moved_bytes"])
+    name = str(dense["method"])
     multiplies = _energy(view, case, machine, account, name, ("multiply",))
     twin, joint = _replacement(view, case, machine, account)
     net = None
@@ -122,10 +119,9 @@ def _sampled(view: View, case: Case, machine: str) -> str | None:
     best = cheapest_within_budget(view, case, machine)
     if best is not None and best["score_stage"] == "exact" and best["value_stage"] != "dense":
         return str(best["method"])
-    rows = view.rows(case, machine)
     chosen = roles(view, case).sampled
-    ran = rows[rows["fits"] & (rows["method"] == chosen)]
-    return None if ran.empty else chosen
+    rows = view.rows(case, machine)
+    return chosen if chosen in rows and rows[chosen]["fits"] else None
 
 
 def _replacement(
@@ -137,17 +133,12 @@ def _replacement(
     if twin is None or joint is None or account not in view.accounts[twin]:
         return None, None
     rows = view.rows(case, twin)
-    runs = rows.loc[rows["method"] == joint, "fits"]
-    return (twin, joint) if runs.any() else (None, None)
+    return (twin, joint) if joint in rows and rows[joint]["fits"] else (None, None)
 
 
 def _energy(
     view: View, case: Case, machine: str, account: str, method: str, parts: tuple[str, ...]
 ) -> tuple[float, float, float]:
-    rows = view.energy
-    rows = rows[
-        (rows["case"] == case.number) & (rows["accelerator"] == machine)
-        & (rows["account"] == account) & (rows["method"] == method) & rows["part"].isin(parts)
-    ]
-    low, nominal, high = (float(rows[c].sum()) for c in ("low_j", "nominal_j", "high_j"))
+    found = [view.parts.get((case.number, machine, account, p, method), ZERO) for p in parts]
+    low, nominal, high = (sum(ends) for ends in zip(*found, strict=True))
     return low, nominal, high

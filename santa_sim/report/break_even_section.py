@@ -16,7 +16,7 @@ from santa_sim.report.layout import GREY, axis, axis_unit, base, numbers
 from santa_sim.report.machines import BitPrice, bit_prices
 from santa_sim.report.palette import PART_COLOURS, label
 from santa_sim.report.printed import plain, si, span, times
-from santa_sim.report.section import Figure, Menu, Panel, Section, Table, Trace
+from santa_sim.report.section import Figure, Menu, Panel, Said, Section, Table, Trace
 from santa_sim.report.selection import anchors
 from santa_sim.report.view import View
 
@@ -31,16 +31,20 @@ def break_even_section(view: View) -> Section:
     )
     machines = machines_with_multiplier(view)
     if not machines:
-        return Section("break-even", question, (
+        return Section("break-even", question, (Said("", (
             "No accelerator of this study has a multiplier whose energy is known, so there is "
             "none to remove.",
-        ))
-    said: list[str] = []
+        )),))
+    said: list[Said] = []
     tables: list[Table] = []
     for case in anchors(view):
         found = break_even(view, case, machines[0])
-        said += [found] if isinstance(found, str) else break_even_sentences(view, found)
-        if isinstance(found, BreakEven) and not tables:
+        if isinstance(found, str):
+            said.append(Said(case.label, (found,)))
+            continue
+        about = f"{case.label}, on {view.accelerators[found.machine]}, {found.account} account"
+        said.append(Said(about, tuple(break_even_sentences(view, found))))
+        if not tables:
             tables.append(_by_memory(view, found))
     menus = (
         case_menu(view),
@@ -61,13 +65,11 @@ def break_even_section(view: View) -> Section:
 
 def break_even_sentences(view: View, found: BreakEven) -> list[str]:
     """Return what a break-even says in words."""
-    title = view.accelerators[found.machine]
-    multiplies = found.multiplies_j
+    most = found.multiplies_j
     said = [
-        f"{found.case.label}, on {title}, {found.account} account: all multiplies of dense "
-        f"attention together take {span(multiplies.nominal, multiplies.low, multiplies.high, 'J')}"
-        f", which is the most that removing them can save; {found.sampled} saves "
-        f"{si(found.bytes_saved, 'B')} instead."
+        f"All multiplies of dense attention together take "
+        f"{span(most.nominal, most.low, most.high, 'J')}, the most that removing them can save; "
+        f"{found.sampled} saves {si(found.bytes_saved, 'B')} instead."
     ]
     crossing = found.crossing_pj_per_bit()
     if found.bytes_saved <= 0:

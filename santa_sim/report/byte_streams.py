@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-import itertools
+from typing import Any
 
 from santa_sim.report.bars import Bars, Stack, stacked_bars
-from santa_sim.report.choices import case_menu, method_menu, shown_methods
+from santa_sim.report.choices import case_menu, method_choices
 from santa_sim.report.palette import STREAM_COLOURS
 from santa_sim.report.printed import compared, percent, si
-from santa_sim.report.section import Figure, Menu, Panel, Section
+from santa_sim.report.section import Figure, Menu, Panel, Said, Section
 from santa_sim.report.selection import anchors, roles
-from santa_sim.report.view import Case, View
+from santa_sim.report.view import View
 
 STREAMS: dict[str, str] = {
     "k": "K", "v": "V", "q": "Q + output", "out": "Q + output", "stash": "workspace",
@@ -37,52 +37,48 @@ def byte_streams(view: View) -> Section:
     )
 
 
-def _answer(view: View) -> tuple[str, ...]:
+def _answer(view: View) -> tuple[Said, ...]:
     case = anchors(view)[0]
-    rows = view.rows(case).set_index("method")
+    rows = view.rows(case)
     chosen = roles(view, case)
+    dense = rows[chosen.dense] if chosen.dense else None
     said = []
-    if chosen.dense:
-        dense = rows.loc[chosen.dense]
+    if dense:
+        moved = dense["moved_bytes"]
         said.append(
-            f"{case.label}: dense attention moves {si(dense['moved_bytes'], 'B')} per decode step "
-            f"and layer, of which K is {percent(dense['k_bytes'] / dense['moved_bytes'])} and V "
-            f"{percent(dense['v_bytes'] / dense['moved_bytes'])}."
+            f"Dense attention moves {si(moved, 'B')} per decode step and layer, of which K is "
+            f"{percent(dense['k_bytes'] / moved)} and V {percent(dense['v_bytes'] / moved)}."
         )
     for method in (chosen.sampled, chosen.joint):
         if method is None:
             continue
-        row = rows.loc[method]
-        text = (
+        row = rows[method]
+        moved = row["moved_bytes"]
+        against = f", {compared(moved / dense['moved_bytes'], 'dense')}" if dense else ""
+        said.append(
             f"{method} reads {percent(row['unique_row_fraction'])} of the V rows and moves "
-            f"{si(row['moved_bytes'], 'B')}"
+            f"{si(moved, 'B')}{against}; {percent(row['k_bytes'] / moved)} of it is K."
         )
-        if chosen.dense:
-            ratio = row["moved_bytes"] / rows.loc[chosen.dense, "moved_bytes"]
-            text += f", {compared(ratio, 'dense')}"
-        text += f"; {percent(row['k_bytes'] / row['moved_bytes'])} of what is left is K."
-        said.append(text)
-    return tuple(said)
+    return (Said(case.label, tuple(said)),)
 
 
 def _figure(view: View) -> Figure:
-    counted = Menu("Bytes", tuple(COUNTED.values()))
-    menus = (case_menu(view), counted, method_menu(view))
-    panels = {
-        (i, j, k): _panel(view, case, shown_methods(view, case, choice), column)
-        for (i, case), (j, column), (k, choice) in itertools.product(
-            enumerate(view.cases), enumerate(COUNTED), enumerate(menus[2].options)
-        )
-    }
+    choices = method_choices(view)
+    menus = (case_menu(view), Menu("Bytes", tuple(COUNTED.values())), choices.menu)
+    panels = {}
+    for i, case in enumerate(view.cases):
+        rows = view.streams[view.streams["case"] == case.number]
+        rows = rows.assign(stream=rows["tensor"].map(STREAMS).fillna("workspace"))
+        sums = rows.groupby(["stream", "method"])[list(COUNTED)].sum().to_dict()
+        for j, column in enumerate(COUNTED):
+            for k, methods in enumerate(choices.methods[i]):
+                panels[i, j, k] = _panel(sums[column], methods)
     return Figure(menus, panels)
 
 
-def _panel(view: View, case: Case, methods: list[str], column: str) -> Panel:
-    rows = view.streams[view.streams["case"] == case.number]
-    rows = rows.assign(stream=rows["tensor"].map(STREAMS).fillna("workspace"))
-    sums = rows.groupby(["stream", "method"])[column].sum().to_dict()
+def _panel(sums: dict[Any, float], methods: list[str]) -> Panel:
     stacks = [
         Stack(name, [float(sums.get((name, m), 0.0)) for m in methods]) for name in STREAM_COLOURS
     ]
-    return stacked_bars(Bars(methods, stacks, "B", "Bytes per decode step and layer",
-                             STREAM_COLOURS))
+    title = "Bytes per decode step and layer"
+    return stacked_bars(Bars(methods, stacks, "B", title, STREAM_COLOURS))

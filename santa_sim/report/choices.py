@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 from santa_sim.report.section import Menu
 from santa_sim.report.selection import anchors, main_accelerator, typical
-from santa_sim.report.view import Case, View
+from santa_sim.report.view import View
 
 FEW = 16
 """Methods that one figure shows without a choice."""
@@ -23,13 +25,19 @@ def accelerator_menu(view: View) -> Menu:
     return Menu("Accelerator", tuple(view.accelerators.values()), start)
 
 
-def method_menu(view: View) -> Menu:
-    """Return the menu of how many methods to show; one entry where all fit."""
-    if max(len(view.methods(c)) for c in view.cases) <= FEW:
-        return Menu("Methods", ("all",))
-    return Menu("Methods", ("best of each kind", "all"))
+@dataclass(frozen=True)
+class MethodChoices:
+    """A menu of how many methods to show, and per case the methods of each of its entries."""
+
+    menu: Menu
+    methods: tuple[tuple[list[str], ...], ...]
 
 
-def shown_methods(view: View, case: Case, choice: str) -> list[str]:
-    """Return the methods that an entry of `method_menu` stands for."""
-    return view.methods(case) if choice == "all" else typical(view, case)
+def method_choices(view: View) -> MethodChoices:
+    """Return all methods as the only choice where they fit, else the best of each kind first."""
+    every = [view.methods(case) for case in view.cases]
+    if max(map(len, every)) <= FEW:
+        return MethodChoices(Menu("Methods", ("all",)), tuple((m,) for m in every))
+    best = [typical(view, case) for case in view.cases]
+    menu = Menu("Methods", ("best of each kind", "all"))
+    return MethodChoices(menu, tuple(zip(best, every, strict=True)))

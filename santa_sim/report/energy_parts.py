@@ -3,22 +3,20 @@
 from __future__ import annotations
 
 import itertools
-from typing import Any
 
 from santa_sim.report.bars import Bars, Stack, stacked_bars
-from santa_sim.report.choices import accelerator_menu, case_menu, method_menu, shown_methods
+from santa_sim.report.choices import accelerator_menu, case_menu, method_choices
 from santa_sim.report.palette import PART_COLOURS
 from santa_sim.report.printed import compared, percent, span
-from santa_sim.report.section import Figure, Menu, Panel, Section
+from santa_sim.report.section import Figure, Menu, Panel, Said, Section
 from santa_sim.report.selection import anchors, dense_row, main_accelerator, roles
 from santa_sim.report.tables import ACCOUNTS
-from santa_sim.report.view import Case, View
+from santa_sim.report.view import ZERO, Case, View
 
 BOUNDARY: dict[str, str] = {
     "device": "device (memory device, SRAM and units alone)",
     "board": "board (everything that the board draws)",
 }
-Parts = dict[Any, dict[str, float]]
 
 
 def energy_parts(view: View) -> Section:
@@ -34,32 +32,36 @@ def energy_parts(view: View) -> Section:
     )
 
 
-def _answer(view: View) -> tuple[str, ...]:
+def _answer(view: View) -> tuple[Said, ...]:
     case, machine = anchors(view)[0], main_accelerator(view)
     account = view.account_of(machine)
-    rows = view.rows(case, machine).set_index("method")
+    energy = f"{account}_energy"
+    rows = view.rows(case, machine)
+    dense = dense_row(view, case, machine)
     said = []
     for role, method in roles(view, case).present().items():
-        row = rows.loc[method]
+        row = rows[method]
         if not row["fits"]:
             said.append(f"{method} does not run there.")
             continue
-        total = row[f"{account}_energy_j"]
-        parts = view.energy[
-            (view.energy["case"] == case.number) & (view.energy["accelerator"] == machine)
-            & (view.energy["account"] == account) & (view.energy["method"] == method)
-        ].sort_values("nominal_j", ascending=False, kind="stable")
-        ends = (row[f"{account}_energy_low_j"], row[f"{account}_energy_high_j"])
-        text = f"{method} takes {span(total, *ends, 'J')}"
-        dense = dense_row(view, case, machine)
+        total = row[f"{energy}_j"]
+        text = f"{method} takes {span(total, row[f'{energy}_low_j'], row[f'{energy}_high_j'], 'J')}"
         if role != "dense" and dense is not None:
-            ratio = total / dense[f"{account}_energy_j"]
-            text += f" ({compared(ratio, 'dense')})"
-        shares = [f"{p.part} {percent(p.nominal_j / total)}" for p in parts.head(3).itertuples()]
+            text += f" ({compared(total / dense[f'{energy}_j'], 'dense')})"
+        parts = {
+            part: view.parts.get((case.number, machine, account, part, method), ZERO)[1]
+            for part in part_names(view)
+        }
+        largest = sorted(parts, key=lambda part: -parts[part])[:3]
+        shares = [f"{part} {percent(parts[part] / total)}" for part in largest]
         said.append(f"{text}: {', '.join(shares)}.")
-    if said:
-        said[0] = f"{case.label}, on {view.accelerators[machine]}, {account} account: {said[0]}"
-    return tuple(said)
+    about = f"{case.label}, on {view.accelerators[machine]}, {account} account"
+    return (Said(about, tuple(said)),)
+
+
+def part_names(view: View) -> list[str]:
+    """Return the parts of an energy, those with a colour of their own first."""
+    return [*PART_COLOURS, *sorted({key[3] for key in view.parts} - set(PART_COLOURS))]
 
 
 def _figure(view: View) -> Figure:
@@ -68,40 +70,35 @@ def _figure(view: View) -> Figure:
         "Account", tuple(BOUNDARY[a] for a in used),
         used.index(view.account_of(main_accelerator(view))) if used else 0,
     )
-    menus = (case_menu(view), accelerator_menu(view), boundary, method_menu(view))
-    keys = ["case", "accelerator", "account", "part", "method"]
-    parts: Parts = view.energy.set_index(keys)[["low_j", "nominal_j", "high_j"]].to_dict("index")
-    panels = {
-        (i, j, k, m): _panel(view, parts, case, machine, account, shown_methods(view, case, choice))
-        for (i, case), (j, machine), (k, account), (m, choice) in itertools.product(
-            enumerate(view.cases), enumerate(view.accelerators), enumerate(used),
-            enumerate(menus[3].options),
-        )
-    }
+    choices = method_choices(view)
+    menus = (case_menu(view), accelerator_menu(view), boundary, choices.menu)
+    panels = {}
+    for (i, case), (j, machine), (k, account) in itertools.product(
+        enumerate(view.cases), enumerate(view.accelerators), enumerate(used)
+    ):
+        for m, methods in enumerate(choices.methods[i]):
+            panels[i, j, k, m] = _panel(view, case, machine, account, methods)
     return Figure(menus, panels)
 
 
 def _panel(
-    view: View, parts: Parts, case: Case, machine: str, account: str, methods: list[str]
+    view: View, case: Case, machine: str, account: str, methods: list[str]
 ) -> Panel:
     if account not in view.accounts[machine]:
         title = view.accelerators[machine]
         if not view.accounts[machine]:
             return Panel([], {}, f"None of these methods runs on {title}.")
         return Panel([], {}, f"{title} has no {account} account; choose the other one.")
-    here = view.rows(case, machine).set_index("method")
-    crossed = frozenset(here.index[~here["fits"]])
-    zero = {"low_j": 0.0, "nominal_j": 0.0, "high_j": 0.0}
+    here = view.rows(case, machine)
+    crossed = frozenset(m for m, row in here.items() if not row["fits"])
     stacks = []
-    names = [*PART_COLOURS, *sorted(set(view.energy["part"]) - set(PART_COLOURS))]
-    for part in names:
-        found = [parts.get((case.number, machine, account, part, m), zero) for m in methods]
+    for part in part_names(view):
+        found = [view.parts.get((case.number, machine, account, part, m), ZERO) for m in methods]
         stacks.append(Stack(
-            part, [f["nominal_j"] for f in found],
-            ([f["low_j"] for f in found], [f["high_j"] for f in found]),
+            part, [f[1] for f in found], ([f[0] for f in found], [f[2] for f in found])
         ))
     low, high = (
-        [float(here[f"{account}_energy_{end}_j"].get(m, float("nan"))) for m in methods]
+        [float(here[m][f"{account}_energy_{end}_j"]) for m in methods]
         for end in ("low", "high")
     )
     lacking = [m for m in methods if m in crossed]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 import math
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from santa_sim.report.choices import accelerator_menu, case_menu
 from santa_sim.report.error_sentences import error_answer
@@ -25,10 +25,7 @@ from santa_sim.report.selection import (
     reference_accelerator,
 )
 from santa_sim.report.tables import ACCOUNTS
-from santa_sim.report.view import ERROR_BUDGET, Case, View
-
-if TYPE_CHECKING:
-    import pandas as pd
+from santa_sim.report.view import ERROR_BUDGET, Case, Row, View
 
 EXACT = 1e-5
 """Relative error up to which a method counts as exact: rounding alone."""
@@ -75,18 +72,18 @@ def _figure(view: View) -> Figure:
 def _panel(view: View, case: Case, machine: str, account: str) -> Panel:
     title = view.accelerators[machine]
     energy = f"{account}_energy_j"
-    rows = view.rows(case, machine)
-    known = rows[rows["fits"] & rows[energy].notna() & rows["rel_error"].notna()]
-    shown = known[known["rel_error"] > EXACT]
-    if shown.empty:
+    rows = list(view.rows(case, machine).values())
+    known = [r for r in rows if math.isfinite(r[energy]) and math.isfinite(r["rel_error"])]
+    shown = [r for r in known if r["rel_error"] > EXACT]
+    if not shown:
         return Panel([], {}, f"Nothing with an error runs on {title} in the {account} account.")
     reference = reference_accelerator(view, case, machine)
     dense = dense_row(view, case, machine)
-    spent = [*shown[energy]]
+    spent = [float(r[energy]) for r in shown]
     if dense is not None and math.isfinite(dense[energy]):
         spent.append(float(dense[energy]))
     scale, unit = axis_unit(spent, "J")
-    errors = [*(100 * shown["rel_error"])]
+    errors = [100 * float(r["rel_error"]) for r in shown]
     bottom, top = min(*errors, 5.0) / 1.6, max(*errors, 150.0) * 1.5
     left, right = min(spent) / scale / 1.25, max(spent) / scale * 1.25
     layout = base(560)
@@ -103,12 +100,12 @@ def _panel(view: View, case: Case, machine: str, account: str) -> Panel:
         if reference != machine:
             notes.append(f"Dense attention does not run here; the line marks it on "
                          f"{view.accelerators[reference]}.")
-    lacking = int((~rows["fits"]).sum())
+    lacking = sum(not r["fits"] for r in rows)
     if lacking:
         notes.append(f"{lacking} of {len(rows)} methods do not run on {title}.")
-    exact = known[(known["rel_error"] <= EXACT) & ~is_dense(known)]
-    if len(exact):
-        notes.append(f"Exact, and not drawn: {', '.join(exact['method'])}.")
+    exact = [r["method"] for r in known if r["rel_error"] <= EXACT and not is_dense(r)]
+    if exact:
+        notes.append(f"Exact, and not drawn: {', '.join(exact)}.")
     return Panel(data, layout, " ".join(notes))
 
 
@@ -150,8 +147,8 @@ def _mark_dense(layout: dict[str, Any], x: float, text: str) -> None:
     })
 
 
-def _front(rows: pd.DataFrame, energy: str, scale: float) -> list[Trace]:
-    front = pareto_front(list(zip(rows[energy], rows["rel_error"], strict=True)))
+def _front(rows: list[Row], energy: str, scale: float) -> list[Trace]:
+    front = pareto_front([(r[energy], r["rel_error"]) for r in rows])
     if len(front) < 2:
         return []
     return [{
@@ -161,45 +158,53 @@ def _front(rows: pd.DataFrame, energy: str, scale: float) -> list[Trace]:
     }]
 
 
-def _families(rows: pd.DataFrame, energy: str, scale: float) -> list[Trace]:
+def _families(rows: list[Row], energy: str, scale: float) -> list[Trace]:
+    """Return one line per kind: family, and for ternary queries also trials and value stage."""
+    kinds: dict[tuple[str, str, str], list[Row]] = {}
+    for row in rows:
+        trials = f"R={row['trials']:.0f}" if math.isfinite(row["trials"]) else ""
+        kinds.setdefault((row["family"], row["value_stage"], trials), []).append(row)
     traces: list[Trace] = []
     named: set[str] = set()
-    for key, points in rows.groupby(["family", "trials", "value_stage"], sort=False, dropna=False):
-        name = str(key[0])
-        stage = str(key[2])
-        points = points.sort_values(energy, kind="stable")
+    for (name, stage, trials), points in kinds.items():
+        points.sort(key=lambda row: float(row[energy]))
         error, low, high = (
-            100 * points[c] for c in ("rel_error", "rel_error_low", "rel_error_high")
+            [100 * row[c] for row in points]
+            for c in ("rel_error", "rel_error_low", "rel_error_high")
         )
         colour = FAMILY_COLOURS.get(name, FALLBACK)
+        shape = stage if trials and stage != "dense" else name
         traces.append({
-            "type": "scatter", "mode": "lines+markers",
+            "type": "scatter", "mode": "lines+markers+text" if trials else "lines+markers",
             "name": label(FAMILY_NAMES.get(name, name)), "legendgroup": name,
             "showlegend": name not in named,
-            "x": numbers(points[energy], scale), "y": numbers(error),
-            "line": {"color": colour, "width": 1},
-            "marker": {"color": colour, "size": 10, "symbol": FAMILY_SYMBOLS.get(
-                stage if name == "bernoulli_qk" and stage != "dense" else name, "circle"),
-                "line": {"color": "#ffffff", "width": 1}},
-            "hoverinfo": "text", "hovertext": [_hover(row, energy) for _, row in points.iterrows()],
+            "x": numbers([row[energy] for row in points], scale), "y": numbers(error),
+            "text": [""] * (len(points) - 1) + [trials], "textposition": "middle right",
+            "textfont": {"size": 11, "color": colour},
+            "line": {"color": colour, "width": 1.5},
+            "marker": {"color": colour, "size": 10, "symbol": FAMILY_SYMBOLS.get(shape, "circle"),
+                       "line": {"color": "#ffffff", "width": 1}},
+            "hoverinfo": "text", "hovertext": [_hover(row, energy) for row in points],
             "error_y": {
                 "type": "data", "symmetric": False, "thickness": 1.2, "width": 3, "color": colour,
-                "array": numbers(high - error),
+                "array": numbers([h - e for e, h in zip(error, high, strict=True)]),
                 # a bar that reaches zero has no end on a log axis
-                "arrayminus": numbers(error - low.clip(lower=error / 100)),
+                "arrayminus": numbers([
+                    min(e - lo, 0.99 * e) for e, lo in zip(error, low, strict=True)
+                ]),
             },
         })
         named.add(name)
     return traces
 
 
-def _hover(row: pd.Series, energy: str) -> str:
-    ends = [row[energy.removesuffix("_j") + f"_{end}_j"] for end in ("low", "high")]
+def _hover(row: Row, energy: str) -> str:
+    low, high = (row[energy.removesuffix("_j") + f"_{end}_j"] for end in ("low", "high"))
     lines = [
         f"<b>{label(str(row['method']))}</b>",
         f"error {percent(row['rel_error'])} "
         f"[{percent(row['rel_error_low'])}, {percent(row['rel_error_high'])}]",
-        f"energy {span(row[energy], *ends, 'J')}",
+        f"energy {span(row[energy], low, high, 'J')}",
     ]
     if math.isfinite(row["samples_requested"]):
         lines.append(f"{row['samples_effective']:,.4g} rows drawn per query head, "

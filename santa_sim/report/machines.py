@@ -57,13 +57,15 @@ def bit_prices(view: View, account: str = "device") -> list[BitPrice]:
     found: dict[tuple[float, float, float], list[str]] = {}
     for where, fallback in (("memory", "memory"), ("buffer", "SRAM")):
         path = f"{where}.energy.{account}.read"
-        for row in rows[rows["path"] == path].itertuples():
-            name = str(row.accelerator)
-            text = f"{name} {view.accelerators.get(name, '')}".replace("_", " ")
-            match = _MEMORY.search(text) if where == "memory" else None
-            kind = match.group(1).upper() if match else f"{fallback} of {name}"
-            kind = fallback if where == "buffer" else kind
-            key = (float(row.low), float(row.value), float(row.high))
+        for row in rows[rows["path"] == path].to_dict("records"):
+            name = str(row["accelerator"])
+            kind = fallback
+            if where == "memory":
+                texts = (name, view.accelerators.get(name, ""), str(row["source"]))
+                found_in = (_MEMORY.search(text.replace("_", " ")) for text in texts)
+                match = next((m for m in found_in if m), None)
+                kind = match.group(1).upper() if match else f"memory of {name}"
+            key = (float(row["low"]), float(row["value"]), float(row["high"]))
             kinds = found.setdefault(key, [])
             if kind not in kinds:
                 kinds.append(kind)

@@ -6,11 +6,11 @@ import itertools
 from typing import Any
 
 from santa_sim.report.bars import Bars, Stack, stacked_bars
-from santa_sim.report.choices import accelerator_menu, case_menu, method_menu, shown_methods
+from santa_sim.report.choices import accelerator_menu, case_menu, method_choices
 from santa_sim.report.machines import has_multiplier
 from santa_sim.report.palette import OTHER_COLOURS, PHASE_COLOURS
-from santa_sim.report.printed import si
-from santa_sim.report.section import Figure, Fold, Menu, Section, Table
+from santa_sim.report.printed import count
+from santa_sim.report.section import Figure, Fold, Menu, Said, Section, Table
 from santa_sim.report.selection import anchors, main_accelerator, roles
 from santa_sim.report.view import Case, View
 
@@ -39,7 +39,7 @@ def operation_counts(view: View) -> Section:
 
 def kinds(view: View) -> list[str]:
     """Return the kinds of operations in the tables, multiplies and adds first."""
-    found = set(view.operations["kind"])
+    found = {str(kind) for kind in view.operations["kind"].unique()}
     return [k for k in _FIRST if k in found] + sorted(found - set(_FIRST))
 
 
@@ -53,38 +53,44 @@ def words(kind: str) -> str:
     }.get(kind, kind)
 
 
-def _answer(view: View) -> tuple[str, ...]:
+def _answer(view: View) -> tuple[Said, ...]:
     case, machine = anchors(view)[0], main_accelerator(view)
-    said = []
-    for method in roles(view, case).present().values():
-        rows = view.operations[
-            (view.operations["case"] == case.number)
-            & (view.operations["accelerator"] == machine)
-            & (view.operations["method"] == method)
-        ]
-        counts = rows.groupby("kind")["count"].sum().to_dict()
-        by_phase = rows[rows["kind"] == "multiply"].groupby("phase")["count"].sum().to_dict()
-        multiplies = counts.get("multiply", 0.0)
-        text = f"{method}: {si(multiplies) if multiplies else 'no'} multiplies"
-        if multiplies:
-            shares = [f"{si(n)} in {p}" for p, n in by_phase.items() if n]
-            text += f" ({', '.join(shares)})"
-        text += f", {si(counts.get('add', 0.0))} adds"
-        others = [f"{si(counts[k])} {words(k)}" for k in ("exp", "divide", "shift", "random_bits")
-                  if counts.get(k)]
-        said.append(text + (f", {', '.join(others)}." if others else "."))
-    if said:
-        said[0] = f"{case.label}, on {view.accelerators[machine]}. {said[0]}"
+    chosen = roles(view, case)
+    here = [m for m in chosen.present().values() if m != chosen.joint]
+    said = [Said(
+        f"{case.label}, on {view.accelerators[machine]}",
+        tuple(_counted(view, case, machine, method) for method in here),
+    )]
     for name, title in view.accelerators.items():
         if has_multiplier(view, name):
             continue
-        here = view.rows(case, name)
-        runs = int(here["fits"].sum())
-        said.append(
-            f"{title} has no multiplier: {runs} of the {len(here)} methods run on it, and the "
-            f"others are listed below with what they lack."
-        )
-    return tuple(said)
+        fits = [row["fits"] for row in view.rows(case, name).values()]
+        text = f"It has no multiplier: {sum(fits)} of the {len(fits)} methods run on it."
+        if chosen.joint and view.rows(case, name)[chosen.joint]["fits"]:
+            said.append(Said(f"{case.label}, on {title}", (
+                f"{text} {_counted(view, case, name, chosen.joint)}",
+            )))
+        else:
+            said.append(Said(f"{case.label}, on {title}", (text,)))
+    return tuple(s for s in said if s.sentences)
+
+
+def _counted(view: View, case: Case, machine: str, method: str) -> str:
+    """Say what a method takes on a machine, multiplies by phase."""
+    rows = view.operations
+    rows = rows[
+        (rows["case"] == case.number) & (rows["accelerator"] == machine)
+        & (rows["method"] == method)
+    ]
+    totals = rows.groupby("kind")["count"].sum().to_dict()
+    multiplies = rows[rows["kind"] == "multiply"].groupby("phase")["count"].sum()
+    text = f"{method}: {count(totals['multiply']) if totals.get('multiply') else 'no'} multiplies"
+    if totals.get("multiply"):
+        shares = multiplies[multiplies > 0].sort_values(ascending=False, kind="stable")
+        text += f" ({', '.join(f'{count(n)} in {phase}' for phase, n in shares.items())})"
+    others = ["add", *(k for k in ("exp", "divide", "shift", "random_bits") if totals.get(k))]
+    listed = [f"{count(totals.get(k, 0.0))} {words(k)}" for k in others]
+    return f"{', '.join([text, *listed])}."
 
 
 def _remaining(view: View) -> Table:
@@ -97,12 +103,13 @@ def _remaining(view: View) -> Table:
     ]
     counts = rows.groupby(["method", "kind"])["count"].sum().to_dict()
     used = [k for k in kinds(view) if any(counts.get((m, k)) for m in view.methods(case))]
-    fits = dict(zip(*(view.rows(case, machine)[c] for c in ("method", "fits")), strict=True))
-    methods = shown_methods(view, case, method_menu(view).options[0])
+    here = view.rows(case, machine)
+    methods = method_choices(view).methods[view.cases.index(case)][0]
     return Table(
         (f"{case.label}, on {view.accelerators[machine]}", "Runs", *(words(k) for k in used)),
         tuple(
-            (m, "yes" if fits.get(m) else "no", *(si(counts.get((m, k), 0.0)) for k in used))
+            (m, "yes" if m in here and here[m]["fits"] else "no",
+             *(count(counts.get((m, k), 0.0)) for k in used))
             for m in methods
         ),
         frozenset(range(2, 2 + len(used))),
@@ -115,12 +122,12 @@ def _misfits(view: View) -> Table:
     wrong = wrong.drop_duplicates(["accelerator", "method"], keep="last")
     wrong = wrong.sort_values(["accelerator", "method"], kind="stable")
     labels = {c.number: c.label for c in view.cases}
+    columns = (wrong[c] for c in ("accelerator", "method", "misfit", "case"))
     return Table(
         ("Accelerator", "Method", "What it lacks", "Counted in"),
         tuple(
-            (view.accelerators[str(r.accelerator)], str(r.method), _reason(str(r.misfit)),
-             labels[int(r.case)])
-            for r in wrong.itertuples()
+            (view.accelerators[machine], method, _reason(misfit), labels[case])
+            for machine, method, misfit, case in zip(*columns, strict=True)
         ),
     )
 
@@ -131,18 +138,19 @@ def _reason(misfit: str) -> str:
 
 
 def _figure(view: View) -> Figure:
+    others = [kind for kind in kinds(view) if kind not in ("multiply", "add")]
     views = Menu("Operations", ("multiplies by phase", "adds by phase", "everything else by kind"))
-    menus = (case_menu(view), accelerator_menu(view), views, method_menu(view))
+    choices = method_choices(view)
+    menus = (case_menu(view), accelerator_menu(view), views, choices.menu)
     keys = ["case", "accelerator", "kind", "phase", "method"]
     counts: Counts = view.operations.groupby(keys)["count"].sum().to_dict()
     panels = {}
     for i, case in enumerate(view.cases):
         for j, machine in enumerate(view.accelerators):
             here = view.rows(case, machine)
-            crossed = frozenset(here.loc[~here["fits"], "method"])
-            for k, m in itertools.product(range(3), range(len(menus[3].options))):
-                methods = shown_methods(view, case, menus[3].options[m])
-                stacks, title, colours = _stacks(view, counts, case, machine, methods, k)
+            crossed = frozenset(m for m, row in here.items() if not row["fits"])
+            for k, (m, methods) in itertools.product(range(3), enumerate(choices.methods[i])):
+                stacks, title, colours = _stacks(others, counts, case, machine, methods, k)
                 panels[i, j, k, m] = stacked_bars(Bars(
                     methods, stacks, "", f"{title} per decode step and layer", colours,
                     crossed=crossed,
@@ -151,7 +159,7 @@ def _figure(view: View) -> Figure:
 
 
 def _stacks(
-    view: View, counts: Counts, case: Case, machine: str, methods: list[str], which: int
+    others: list[str], counts: Counts, case: Case, machine: str, methods: list[str], which: int
 ) -> tuple[list[Stack], str, dict[str, str]]:
     """Return layers, title and colours of one of the three views of the counts."""
     def of(kind: str, phase: str) -> list[float]:
@@ -161,7 +169,6 @@ def _stacks(
         kind = ("multiply", "add")[which]
         stacks = [Stack(phase, of(kind, phase)) for phase in PHASE_COLOURS]
         return stacks, words(kind).capitalize(), PHASE_COLOURS
-    others = [kind for kind in kinds(view) if kind not in ("multiply", "add")]
     stacks = [
         Stack(words(kind), [sum(column) for column in
                             zip(*(of(kind, phase) for phase in PHASE_COLOURS), strict=True)])

@@ -8,7 +8,7 @@ from html import escape
 from importlib.resources import files
 from typing import Any
 
-from santa_sim.report.section import Figure, Fold, Section, Table
+from santa_sim.report.section import Figure, Fold, Said, Section, Table
 
 
 def page(title: str, lead: str, byline: str, sections: Sequence[Section]) -> str:
@@ -45,17 +45,22 @@ style-src 'unsafe-inline'; script-src 'unsafe-inline'">
 
 
 def _section(section: Section) -> str:
-    answer = _list(section.answer, "answer") if len(section.answer) > 2 else "".join(
-        f"<p>{escape(text)}</p>" for text in section.answer
-    )
     parts = [
-        f"<h2>{escape(section.question)}</h2>", answer, _list(section.bullets, "answer"),
+        f"<h2>{escape(section.question)}</h2>", *map(_said, section.answer),
+        _list(section.bullets, "answer"),
         *map(_table, section.tables),
         _figure(section.name, section.figure) if section.figure else "",
         f'<p class="how">{escape(section.how_to_read)}</p>' if section.how_to_read else "",
         *map(_fold, section.folds),
     ]
     return f'<section id="{escape(section.name)}">{"".join(parts)}</section>'
+
+
+def _said(said: Said) -> str:
+    about = f'<p class="about">{escape(said.about)}</p>' if said.about else ""
+    if len(said.sentences) == 1:
+        return f"{about}<p>{escape(said.sentences[0])}</p>"
+    return about + _list(said.sentences, "answer")
 
 
 def _list(texts: Sequence[str], kind: str) -> str:

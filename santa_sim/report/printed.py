@@ -39,6 +39,11 @@ def si(value: float, unit: str = "") -> str:
     return f"{plain(value / 10.0**exponent)} {prefix}{unit}".rstrip()
 
 
+def count(value: float) -> str:
+    """Return a count: whole below 1000 if it is, e.g. `576`, `4.72 M`."""
+    return f"{value:,.0f}" if value < 1000 and value == round(value) else si(value)
+
+
 def span(nominal: float, low: float, high: float, unit: str) -> str:
     """Return a quantity with its interval in one common prefix, e.g. `1.2 [0.9, 1.6] µJ`."""
     if not math.isfinite(nominal):
@@ -61,7 +66,9 @@ def percent(share: float) -> str:
 
 def times(ratio: float) -> str:
     """Return a ratio as `3.2 times`."""
-    return f"{plain(ratio, 2 if abs(ratio) < 10 else 3)} times" if math.isfinite(ratio) else MISSING
+    if not math.isfinite(ratio):
+        return MISSING
+    return f"{plain(ratio, 2 if abs(ratio) < 100 else 3)} times"
 
 
 def times_range(ratios: list[float]) -> str:
@@ -80,6 +87,17 @@ def compared(ratio: float, other: str, more: str = "more", less: str = "less") -
     if change == 0:
         return f"as much as {other}"
     return f"{plain(abs(change), 2)} % {more if change > 0 else less} than {other}"
+
+
+def change(ratio: float, what: str) -> str:
+    """Return a ratio before "than": `38 % less energy`, `4.1 times more time`, `no less time`."""
+    if not math.isfinite(ratio):
+        return MISSING
+    if ratio >= 2:
+        return f"{times(ratio - 1)} more {what}"
+    return compared(ratio, "", f"more {what}", f"less {what}").replace(" than ", "").replace(
+        "as much as ", f"no less {what}"
+    )
 
 
 def share_of(nominal: float, low: float, high: float) -> str:

@@ -33,10 +33,13 @@ class Panel:
 
 @dataclass(frozen=True)
 class Figure:
-    """A figure with its menus; `panels` maps one entry index per menu to what is shown."""
+    """A figure with its menus.
+
+    panels: one entry index per menu, as a tuple of int -> what is shown.
+    """
 
     menus: tuple[Menu, ...]
-    panels: Mapping[tuple[int, ...], Panel]
+    panels: Mapping[Any, Panel]
 
 
 @dataclass(frozen=True)
@@ -62,17 +65,25 @@ class Fold:
 
 
 @dataclass(frozen=True)
+class Said:
+    """Sentences computed from the tables, and the case and machine that they speak about."""
+
+    about: str
+    sentences: tuple[str, ...]
+
+
+@dataclass(frozen=True)
 class Section:
     """One question with its answer; every text is plain and is escaped when the page is made.
 
-    name: id of the section. question: the heading. answer: sentences computed from the tables.
+    name: id of the section. question: the heading. answer: what the tables say to it.
     figure: if there is anything to draw. how_to_read: one line below it.
     bullets: a list after the answer. tables: shown after it. folds: shown last.
     """
 
     name: str
     question: str
-    answer: tuple[str, ...]
+    answer: tuple[Said, ...]
     figure: Figure | None = None
     how_to_read: str = ""
     bullets: tuple[str, ...] = ()

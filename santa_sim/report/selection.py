@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
+import math
+from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
-from santa_sim.report.view import ERROR_BUDGET, Case, View
-
-if TYPE_CHECKING:
-    import pandas as pd
+from santa_sim.report.view import ERROR_BUDGET, Case, Row, View
 
 ROLES: tuple[str, ...] = ("dense", "sampled", "joint")
 
@@ -53,49 +51,52 @@ def main_accelerator(view: View) -> str:
     return max(names, key=lambda name: (int(fits[name]), -names.index(name)))
 
 
+def is_dense(row: Row) -> bool:
+    """Whether a method is plain attention."""
+    return bool(row["score_stage"] == "exact" and row["value_stage"] == "dense")
+
+
+def within_budget(row: Row) -> bool:
+    """Whether a method keeps the error budget with the upper end of its 95 % interval."""
+    high = row["rel_error_high"]
+    return bool((high if math.isfinite(high) else row["rel_error"]) <= ERROR_BUDGET)
+
+
 def reference_accelerator(view: View, case: Case, accelerator: str) -> str | None:
     """Where dense runs for comparison: here, or on the twin that differs only in arithmetic."""
     twin = accelerator.replace("ternary", "bf16")
     for name in dict.fromkeys((accelerator, twin)):
-        if name in view.accelerators:
-            rows = view.rows(case, name)
-            if (is_dense(rows) & rows["fits"]).any():
-                return name
+        if any(is_dense(row) and row["fits"] for row in view.rows(case, name).values()):
+            return name
     return None
 
 
-def dense_row(view: View, case: Case, accelerator: str) -> pd.Series | None:
+def dense_row(view: View, case: Case, accelerator: str) -> Row | None:
     """The dense row to compare with, from `reference_accelerator`."""
     name = reference_accelerator(view, case, accelerator)
     if name is None:
         return None
-    rows = view.rows(case, name)
-    return rows[is_dense(rows) & rows["fits"]].iloc[0]
+    rows = view.rows(case, name).values()
+    return next(row for row in rows if is_dense(row) and row["fits"])
 
 
-def is_dense(rows: pd.DataFrame) -> pd.Series:
-    """Which rows are plain attention."""
-    return (rows["score_stage"] == "exact") & (rows["value_stage"] == "dense")
-
-
-def within_budget(rows: pd.DataFrame) -> pd.Series:
-    """Which rows keep the error budget with the upper end of their 95 % interval."""
-    return rows["rel_error_high"].fillna(rows["rel_error"]) <= ERROR_BUDGET
-
-
-def cheapest_within_budget(view: View, case: Case, accelerator: str) -> pd.Series | None:
+def cheapest_within_budget(view: View, case: Case, accelerator: str) -> Row | None:
     """The row of least energy among those that run here and keep the budget, dense included."""
-    rows = view.rows(case, accelerator)
     energy = f"{view.account_of(accelerator)}_energy_j"
-    rows = rows[rows["fits"] & within_budget(rows) & rows[energy].notna()]
-    return None if rows.empty else rows.sort_values(energy, kind="stable").iloc[0]
+    usable = [
+        row for row in view.rows(case, accelerator).values()
+        if row["fits"] and within_budget(row) and math.isfinite(row[energy])
+    ]
+    return min(usable, key=lambda row: float(row[energy]), default=None)
 
 
-def least_error(view: View, case: Case, accelerator: str) -> pd.Series | None:
+def least_error(view: View, case: Case, accelerator: str) -> Row | None:
     """The row of least error among those that run here, if errors are known."""
-    rows = view.rows(case, accelerator)
-    rows = rows[rows["fits"] & rows["rel_error"].notna()]
-    return None if rows.empty else rows.sort_values("rel_error", kind="stable").iloc[0]
+    known = [
+        row for row in view.rows(case, accelerator).values()
+        if row["fits"] and math.isfinite(row["rel_error"])
+    ]
+    return min(known, key=lambda row: float(row["rel_error"]), default=None)
 
 
 def roles(view: View, case: Case) -> Roles:
@@ -106,36 +107,41 @@ def roles(view: View, case: Case) -> Roles:
     first: it is shown for the sake of machines without a multiplier.
     """
     rows = _ranked(view, case)
-    exact, sampled = rows["score_stage"] == "exact", rows["value_stage"] != "dense"
-    joint = rows[~exact & sampled]
+    exact = [r for r in rows if r["score_stage"] == "exact"]
+    noisy = [r for r in rows if r["score_stage"] != "exact"]
     return Roles(
-        dense=_first(rows[is_dense(rows)]),
-        sampled=_first(rows[exact & sampled]),
-        joint=_first(rows[~exact] if joint.empty else joint),
+        dense=_first(filter(is_dense, rows)),
+        sampled=_first(r for r in exact if r["value_stage"] != "dense"),
+        joint=_first([r for r in noisy if r["value_stage"] != "dense"] or noisy),
     )
 
 
 def typical(view: View, case: Case) -> list[str]:
     """Return one method per pair of stages, chosen as in `roles`, in the order of display."""
-    rows = _ranked(view, case)
-    best = rows.drop_duplicates(["score_stage", "value_stage"])["method"]
-    return [m for m in view.methods(case) if m in set(best)]
+    best: dict[tuple[str, str], str] = {}
+    for row in _ranked(view, case):
+        best.setdefault((row["score_stage"], row["value_stage"]), row["method"])
+    chosen = set(best.values())
+    return [m for m in view.methods(case) if m in chosen]
 
 
-def _ranked(view: View, case: Case) -> pd.DataFrame:
+def _ranked(view: View, case: Case) -> list[Row]:
     """Return the methods of a case, the best of any kind before the others of that kind."""
     accelerator = main_accelerator(view)
-    rows = view.rows(case, accelerator)
-    if rows.empty:
-        rows = view.rows(case)
-    runs = view.means[view.means["case"] == case.number].groupby("method")["fits"].sum()
-    kept = within_budget(rows)
-    energy = rows[f"{view.account_of(accelerator)}_energy_j"]
-    return rows.assign(
-        _over=~kept, _cost=energy.where(kept, rows["rel_error"]),
-        _fewer=-rows["method"].map(runs) * (rows["score_stage"] != "exact"),
-    ).sort_values(["_fewer", "_over", "_cost"], kind="stable")
+    rows = view.rows(case, accelerator) or view.rows(case)
+    energy = f"{view.account_of(accelerator)}_energy_j"
+
+    def rank(row: Row) -> tuple[float, bool, float]:
+        runs = sum(
+            view.rows(case, name).get(row["method"], row)["fits"] for name in view.accelerators
+        )
+        kept = within_budget(row)
+        cost = float(row[energy] if kept else row["rel_error"])
+        fewer = -runs if row["score_stage"] != "exact" else 0
+        return fewer, not kept, cost if math.isfinite(cost) else math.inf
+
+    return sorted(rows.values(), key=rank)
 
 
-def _first(rows: pd.DataFrame) -> str | None:
-    return None if rows.empty else str(rows.iloc[0]["method"])
+def _first(rows: Iterable[Row]) -> str | None:
+    return next((str(row["method"]) for row in rows), None)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from santa_sim.report.printed import plain
-from santa_sim.report.section import Fold, Section, Table
+from santa_sim.report.section import Fold, Said, Section, Table
 from santa_sim.report.view import View
 
 _HEADER = ("Constant", "Value", "Low", "High", "Unit", "Boundary", "Confidence", "Source")
@@ -27,16 +27,16 @@ def sources(view: View) -> Section:
     )
 
 
-def _answer(view: View) -> tuple[str, ...]:
+def _answer(view: View) -> tuple[Said, ...]:
     rows = view.tables.constants
     if rows.empty:
-        return ("No constants were handed over with these results.",)
+        return (Said("", ("No constants were handed over with these results.",)),)
     unverified = int(rows["unverified"].astype(bool).sum())
     said = (
         f"{len(rows)} constants entered these results, each with a range and a source; "
         f"{unverified} of them are judgements or remembered without a check, and marked ⚠."
     )
-    return (said, *(["What to know before trusting a number:"] if view.tables.notes else []))
+    return (Said("", (said,)),)
 
 
 def _title(view: View, name: str) -> str:

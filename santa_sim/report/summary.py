@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING
 
 from santa_sim.report.break_even import BreakEven, break_even, machines_with_multiplier
 from santa_sim.report.error_sentences import ternary_cost
-from santa_sim.report.machines import has_multiplier
-from santa_sim.report.printed import MISSING, compared, percent, plain, share_of, si, span
-from santa_sim.report.section import Fold, Section, Table
+from santa_sim.report.machines import bit_prices, has_multiplier
+from santa_sim.report.printed import MISSING, change, percent, plain, share_of, si, span
+from santa_sim.report.section import Fold, Said, Section, Table
 from santa_sim.report.selection import (
     anchors,
     cheapest_within_budget,
@@ -19,13 +18,10 @@ from santa_sim.report.selection import (
     main_accelerator,
     reference_accelerator,
 )
-from santa_sim.report.view import ERROR_BUDGET, Case, View
-
-if TYPE_CHECKING:
-    import pandas as pd
+from santa_sim.report.view import BUDGET_TEXT, ZERO, Case, Row, View
 
 _HEADER = (
-    "Attention", "Accelerator", f"Cheapest method with an error within {percent(ERROR_BUDGET)}",
+    "Attention", "Accelerator", f"Cheapest method with an error within {BUDGET_TEXT}",
     "Error", "Energy, share of dense", "Time, share of dense", "Bytes, share of dense",
 )
 
@@ -50,86 +46,81 @@ def summary(view: View) -> Section:
     )
 
 
-def _answer(view: View, without: list[str]) -> tuple[str, ...]:
+def _answer(view: View, without: list[str]) -> tuple[Said, ...]:
     case, machine = anchors(view)[0], main_accelerator(view)
-    said = [_dense_sentence(view, case, machine), _best_sentence(view, case, machine)]
-    said += [_best_sentence(view, case, name) for name in without if name != machine]
-    ternary = ternary_cost(view, case)
-    if ternary:
-        said.append(f"Same attention: {ternary}")
-    others = anchors(view)[1:]
-    for name in without or [machine]:
-        said += [_best_sentence(view, other, name) for other in others]
+    first = [_dense_sentence(view, case, machine), _best_sentence(view, case, machine)]
+    first += [_best_sentence(view, case, name) for name in without if name != machine]
+    first.append(ternary_cost(view, case))
     machines = machines_with_multiplier(view)
     if machines:
-        found = break_even(view, case, machines[0])
-        if isinstance(found, BreakEven):
-            said.append(_crossing_sentence(view, found))
-    return tuple(text for text in said if text)
+        first.append(_crossing_sentence(view, break_even(view, case, machines[0])))
+    said = [Said(case.label, tuple(text for text in first if text))]
+    for other in anchors(view)[1:]:
+        names = without or [machine]
+        said.append(Said(other.label, tuple(_best_sentence(view, other, n) for n in names)))
+    return tuple(said)
 
 
 def _dense_sentence(view: View, case: Case, machine: str) -> str:
     dense = dense_row(view, case, machine)
     name = reference_accelerator(view, case, machine)
     if dense is None or name is None:
-        return f"{case.label}: dense attention was not run, so there is nothing to compare with."
+        return "Dense attention was not run, so there is nothing to compare with."
     account = view.account_of(name)
     total = dense[f"{account}_energy_j"]
     ends = (dense[f"{account}_energy_low_j"], dense[f"{account}_energy_high_j"])
-    parts = view.energy[
-        (view.energy["case"] == case.number) & (view.energy["accelerator"] == name)
-        & (view.energy["account"] == account) & (view.energy["method"] == dense["method"])
-    ]
-    multiply = float(parts.loc[parts["part"] == "multiply", "nominal_j"].sum())
+    key = case.number, name, account, "multiply", dense["method"]
+    multiply = view.parts.get(key, ZERO)[1]
     return (
-        f"{case.label}: on {view.accelerators[name]}, dense attention takes "
-        f"{span(total, *ends, 'J')} ({account} account) and moves {si(dense['moved_bytes'], 'B')} "
-        f"per decode step and layer; multiplies are {percent(multiply / total)} of that energy."
+        f"On {view.accelerators[name]}, dense attention takes {span(total, *ends, 'J')} "
+        f"({account} account) and moves {si(dense['moved_bytes'], 'B')} per decode step and layer; "
+        f"multiplies are {percent(multiply / total)} of that energy."
     )
 
 
 def _best_sentence(view: View, case: Case, machine: str) -> str:
     """Say what the best usable method gains on a machine, or that none is usable or gains."""
     title = view.accelerators[machine]
-    rows = view.rows(case, machine)
-    runs = int(rows["fits"].sum())
+    rows = view.rows(case, machine).values()
+    runs = sum(row["fits"] for row in rows)
     if not runs:
-        return f"{case.label}: none of the {len(rows)} methods runs on {title}."
-    if not rows["rel_error"].notna().any():
-        return f"{case.label}: {runs} of {len(rows)} methods run on {title}; no errors are known."
+        return f"None of the {len(rows)} methods runs on {title}."
+    if not any(math.isfinite(row["rel_error"]) for row in rows):
+        return f"{runs} of {len(rows)} methods run on {title}; their errors are not known."
     best = cheapest_within_budget(view, case, machine)
-    start = f"{case.label}, on {title}: "
     if best is None:
         nearest = least_error(view, case, machine)
         error = "" if nearest is None else (
             f"; the least error is {percent(nearest['rel_error'])}, of {nearest['method']}"
         )
         return (
-            f"{start}nothing usable: none of the {runs} methods that run there keeps the error "
-            f"within {percent(ERROR_BUDGET)}{error}."
+            f"On {title}, nothing is usable: none of the {runs} methods that run there keeps the "
+            f"error within {BUDGET_TEXT}{error}."
         )
-    if is_dense(best.to_frame().T).iloc[0]:
-        return f"{start}no method with an error within {percent(ERROR_BUDGET)} beats dense."
-    text = f"{start}{best['method']} (error {percent(best['rel_error'])})"
+    if is_dense(best):
+        return f"On {title}, no method with an error within {BUDGET_TEXT} beats dense."
+    text = f"On {title}, {best['method']} (error {percent(best['rel_error'])})"
     dense = dense_row(view, case, machine)
     energy = f"{view.account_of(machine)}_energy_j"
     if dense is None or not math.isfinite(dense[energy]):
         return f"{text} takes {si(best[energy], 'J')}; dense is not there to compare."
     return (
-        f"{text} takes {compared(best[energy] / dense[energy], 'dense')} in energy, "
-        f"{compared(best['time_s'] / dense['time_s'], 'dense')} in time and "
-        f"{compared(best['moved_bytes'] / dense['moved_bytes'], 'dense')} in bytes."
+        f"{text} takes {change(best[energy] / dense[energy], 'energy')}, "
+        f"{change(best['time_s'] / dense['time_s'], 'time')} and "
+        f"{change(best['moved_bytes'] / dense['moved_bytes'], 'traffic')} than dense."
     )
 
 
-def _crossing_sentence(view: View, found: BreakEven) -> str:
-    crossing = found.crossing_pj_per_bit()
-    if crossing is None:
+def _crossing_sentence(view: View, found: BreakEven | str) -> str:
+    crossing = None if isinstance(found, str) else found.crossing_pj_per_bit()
+    if isinstance(found, str) or crossing is None:
         return ""
+    prices = [f"{p.name} {plain(p.nominal)}" for p in bit_prices(view, found.account)]
+    here = f" ({', '.join(prices)} pJ/bit here)" if 0 < len(prices) <= 6 else ""
     return (
-        f"Removing every multiply would save more than the bytes that {found.sampled} saves only "
-        f"with a memory below {plain(crossing.nominal)} [{plain(crossing.low)}, "
-        f"{plain(crossing.high)}] pJ/bit."
+        f"Even if replacing the multiplies cost nothing, that would save more than the bytes that "
+        f"{found.sampled} saves only with a memory below {plain(crossing.nominal)} "
+        f"[{plain(crossing.low)}, {plain(crossing.high)}] pJ/bit{here}."
     )
 
 
@@ -146,18 +137,18 @@ def _row(view: View, case: Case, machine: str) -> tuple[str, ...]:
     best = cheapest_within_budget(view, case, machine)
     if best is None:
         nearest = least_error(view, case, machine)
-        rows = view.rows(case, machine)
         if nearest is not None:
             return (*start, f"none; least error: {nearest['method']}",
                     percent(nearest["rel_error"]), MISSING, MISSING, MISSING)
-        text = "errors unknown" if rows["fits"].any() else "none runs"
+        runs = any(row["fits"] for row in view.rows(case, machine).values())
+        text = "errors unknown" if runs else "none runs"
         return (*start, text, *[MISSING] * 4)
     dense = dense_row(view, case, machine)
     shares = (MISSING,) * 3 if dense is None else _shares(view, best, dense, machine)
     return (*start, str(best["method"]), percent(best["rel_error"]), *shares)
 
 
-def _shares(view: View, best: pd.Series, dense: pd.Series, machine: str) -> tuple[str, str, str]:
+def _shares(view: View, best: Row, dense: Row, machine: str) -> tuple[str, str, str]:
     account = view.account_of(machine)
     energy = [best[c] / dense[c] for c in (
         f"{account}_energy_j", f"{account}_energy_low_j", f"{account}_energy_high_j"

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from santa_sim.methods.spec import METHOD_NAMES
 from santa_sim.report.palette import family
@@ -20,6 +20,11 @@ if TYPE_CHECKING:
 
 ERROR_BUDGET = 0.10
 """The relative error up to which the report calls a method usable."""
+BUDGET_TEXT = f"{100 * ERROR_BUDGET:g} %"
+
+ZERO = (0.0, 0.0, 0.0)
+Row = dict[str, Any]
+"""Means of one method in one case on one accelerator, by column."""
 
 _TEXT = frozenset({
     "source", "dataset", "geometry", "dtype", "method", "score_stage", "value_stage", "offsets",
@@ -151,16 +156,36 @@ class View:
         means.loc[~means["fits"], costs] = float("nan")
         return means.reset_index()
 
-    def rows(self, case: Case, accelerator: str | None = None) -> pd.DataFrame:
-        """Mean rows of a case; without an accelerator, the first row of each method."""
-        rows = self.means[self.means["case"] == case.number]
-        if accelerator is None:
-            return rows.drop_duplicates("method").reset_index(drop=True)
-        return rows[rows["accelerator"] == accelerator].reset_index(drop=True)
+    @cached_property
+    def _records(self) -> dict[tuple[int, str], dict[str, Row]]:
+        columns = self.means.to_dict("list")
+        names = [str(name) for name in columns]
+        found: dict[tuple[int, str], dict[str, Row]] = {}
+        for values in zip(*columns.values(), strict=True):
+            row = dict(zip(names, values, strict=True))
+            found.setdefault((row["case"], row["accelerator"]), {})[row["method"]] = row
+        return found
+
+    def rows(self, case: Case, accelerator: str | None = None) -> dict[str, Row]:
+        """Return method -> mean row, in the order of display.
+
+        Without an accelerator, the first row of each method: for what no accelerator changes.
+        """
+        if accelerator is not None:
+            return self._records.get((case.number, accelerator), {})
+        first: dict[str, Row] = {}
+        for name in self.accelerators:
+            for method, row in self.rows(case, name).items():
+                first.setdefault(method, row)
+        return first
+
+    @cached_property
+    def _methods(self) -> dict[int, list[str]]:
+        return {case.number: list(self.rows(case)) for case in self.cases}
 
     def methods(self, case: Case) -> list[str]:
         """Method labels of a case in the order of display."""
-        return list(self.rows(case)["method"])
+        return self._methods[case.number]
 
     @cached_property
     def streams(self) -> pd.DataFrame:
@@ -182,6 +207,14 @@ class View:
         )
         fits = self.means.loc[self.means["fits"], ["case", "accelerator", "method"]]
         return sums.merge(fits, on=["case", "accelerator", "method"])
+
+    @cached_property
+    def parts(self) -> dict[Any, tuple[float, float, float]]:
+        """(case, accelerator, account, part, method) -> low, nominal, high joules."""
+        keys = ["case", "accelerator", "account", "part", "method"]
+        columns = self.energy[[*keys, "low_j", "nominal_j", "high_j"]].to_dict("list")
+        rows = zip(*columns.values(), strict=True)
+        return {row[:5]: row[5:] for row in rows}
 
     def _sums(self, table: str, keys: list[str], values: list[str]) -> pd.DataFrame:
         """Return sums by case, method and `keys`, divided by the case's datasets."""
