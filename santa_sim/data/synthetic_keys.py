@@ -13,8 +13,9 @@ from hw_models.problems import Problem, SpecError
 from santa_sim.data.latent import LatentFactors
 from santa_sim.storage import decode_stored, encode
 
-CHUNK_ROWS = 4096
-"""Rows that are made together, so that float32 intermediates stay small."""
+CHUNK_ROWS = 256
+"""Rows that are made together: float32 intermediates stay in a core's cache, and the products with
+the few queries are too small for BLAS to spread them over threads, which would cost more."""
 
 FEATURE_OVERLAP = 0.5
 """Correlation, within a group, of the normals that say which features of a query are large.
