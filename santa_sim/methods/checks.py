@@ -59,7 +59,7 @@ def checked_inputs(
     scale = 1.0 / math.sqrt(q.shape[2]) if sm_scale is None else sm_scale
     if not (math.isfinite(scale) and scale > 0):
         raise ValueError(f"sm_scale must be finite and above 0, got {scale}")
-    with np.errstate(over="ignore"):
+    with np.errstate(over="ignore", invalid="ignore"):
         scaled = q * np.float32(scale)
     if not np.isfinite(scaled).all() or np.float32(scale) == 0:
         raise ValueError(f"sm_scale must keep q·sm_scale within float32, got {scale}")

@@ -116,7 +116,8 @@ def _scores(
                 group.query[g], c, group.key, head, scores.trials, digits[g]
             )
     ternary_scores(digits, group.k, out)
-    out *= unit
+    with np.errstate(over="ignore", invalid="ignore"):  # `check_scores` says what went wrong
+        out *= unit
     return out, digits
 
 

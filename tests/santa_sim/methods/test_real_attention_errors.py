@@ -11,7 +11,7 @@ ROWS = json.loads((DATA / "real_attention_expected.json").read_text(encoding="ut
 THEIR_SEEDS = 64
 SEEDS = {"t0": 24, "t1": 24, "t3": 24, "t5": 24, "t8": 8}  # t8 is four times as long
 FALSE_ALARM = 1e-3
-# their standard errors come from 64 seeds, ours are taken as theirs scaled to our seeds, so that each
+# their standard errors come from 64 seeds and ours are theirs, scaled to our number of seeds: each
 # difference of means over its standard error is Student's t with 63 degrees of freedom
 BOUND = student_t.isf(FALSE_ALARM / (2 * 2 * len(ROWS)), THEIR_SEEDS - 1)
 HALF_DIGIT = 0.5e-5

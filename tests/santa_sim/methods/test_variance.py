@@ -1,5 +1,8 @@
 """Variances of the global methods against exact closed forms, and their order."""
 
+from functools import cache
+from itertools import pairwise
+
 import numpy as np
 import pytest
 from method_cases import (
@@ -27,7 +30,7 @@ def iid_variance(p):
 
 
 def stratified_variance(p):
-    """Σ_s Var(v | stratum s) / S²; a stratum holds row i with weight S·|[C_{i−1}, C_i] ∩ stratum|."""
+    """Σ_s Var(v | stratum s) / S²; row i fills S·|[C_{i−1}, C_i] ∩ stratum| of a stratum."""
     edges = np.concatenate([[0.0], np.cumsum(p)])
     total = np.zeros(V.shape[1])
     for s in range(SAMPLES):
@@ -43,7 +46,7 @@ def systematic_variance(p):
     levels = SAMPLES * np.concatenate([[0.0], np.cumsum(p)])
     breaks = np.unique(np.concatenate([[0.0, 1.0], 1 - levels % 1.0]))
     total = np.zeros(V.shape[1])
-    for low, high in zip(breaks[:-1], breaks[1:], strict=True):
+    for low, high in pairwise(breaks):
         counts = np.diff(np.floor((low + high) / 2 + levels + 1e-12))
         total += (high - low) * (counts @ V / SAMPLES - p @ V) ** 2
     return total
@@ -57,6 +60,7 @@ CLOSED = {
 }
 
 
+@cache
 def spread(name):
     """Sample variance of each coordinate [H·d] and its standard error from the fourth moment."""
     values = streams(sampled(name, SAMPLES, tile=4), *INPUTS, count=COUNT, seed=70)
