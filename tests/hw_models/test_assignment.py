@@ -47,3 +47,12 @@ def test_what_no_unit_takes_is_returned_and_nothing_is_lost():
     assert set(left) == {
         op(Phase.MERGE, OpKind.DIVIDE), op(Phase.SCORE, OpKind.ADD, Dtype.INT32)
     }
+
+
+def test_sums_in_several_formats_share_the_products_of_their_phase():
+    arithmetic = tiny(("add: [fp32]}\n      only", "add: [fp32, bf16]}\n      only")).arithmetic
+    narrow = op(Phase.SCORE, OpKind.ADD, Dtype.BF16)
+    work, left = assign(Ledger({MULTIPLY: 100, ADD: 80, narrow: 80}), arithmetic)
+    taken = [item.count for item in work if item.unit == "matrix" and item.op != MULTIPLY]
+    assert sum(taken) == 100
+    assert sum(item.count for item in work) + sum(left.values()) == 260

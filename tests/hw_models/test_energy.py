@@ -211,6 +211,14 @@ def test_activations_count_the_sectors_that_move_not_the_bytes_asked_for():
     assert found["row activation", Phase.VALUE].nominal == pytest.approx(3000 * PICO, rel=1e-12)
 
 
+def test_streams_of_one_phase_and_direction_share_one_part():
+    query = stream(Tensor.Q, 320, phase=Phase.SCORE)
+    found = parts(evaluated(Ledger({}, {KEYS: segments(1), query: segments(10)})).energy["device"])
+    assert set(found) == {("main memory read", Phase.SCORE)}
+    assert found["main memory read", Phase.SCORE].nominal == pytest.approx(
+        6400 * 8 * 2 * PICO, rel=1e-12)
+
+
 def test_a_stream_pays_no_extra_activation():
     ledger = Ledger({}, {stream(Tensor.V, 256): segments(4)})
     assert set(evaluated(ledger).energy["device"].by_name()) == {"main memory read"}
