@@ -115,7 +115,8 @@ class Fit:
 
         Supports carry over to another context in rows, except for diffuse heads, whose support is
         above `DIFFUSE_SHARE`·n: they carry over as a share of the keys. A support in rows that
-        would make a head diffuse at a short context is lowered to that share.
+        would make a head diffuse at a short context is lowered to that share,
+        or to √n below 100 keys.
         num_heads: at least 1; context: n of the synthetic step.
         """
         heads = self.heads
@@ -123,7 +124,7 @@ class Fit:
         share = heads.support / heads.context
         rows = np.where(
             share > DIFFUSE_SHARE, share * context,
-            np.minimum(heads.support, DIFFUSE_SHARE * context),
+            np.minimum(heads.support, max(DIFFUSE_SHARE * context, context**0.5)),
         )
         support = np.exp(_part_means(np.log(np.maximum(rows, 1))[order], num_heads))
         rmse = np.sqrt(_part_means(np.square(heads.rmse_logits)[order], num_heads))

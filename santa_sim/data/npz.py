@@ -32,7 +32,8 @@ def read_arrays(path: Path) -> dict[str, NDArray[Any]]:
         kind = "a pickle" if magic[:1] == b"\x80" else "not an npz file"
         raise SpecError(Problem(f"is {kind}; write captures with numpy.savez", str(path)))
     try:
-        with np.load(path, allow_pickle=False) as archive:
+        # given a path, NumPy leaves the file open if the archive is broken
+        with path.open("rb") as file, np.load(file, allow_pickle=False) as archive:
             return {name: _read_one(path, archive, name) for name in archive.files}
     except (zipfile.BadZipFile, OSError, EOFError) as error:
         raise SpecError(

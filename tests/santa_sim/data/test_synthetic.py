@@ -144,7 +144,7 @@ def test_coupling_leaves_error_and_support_as_asked():
 
 
 def test_a_ternary_error_below_that_of_the_logits_is_refused():
-    with pytest.raises(SpecError, match="^ternary_rmse_logits: 0.1 logits cannot be reached"):
+    with pytest.raises(SpecError, match=r"^ternary_rmse_logits: 0\.1 logits cannot be reached"):
         made(ternary_rmse_logits=0.1)
 
 
@@ -160,7 +160,7 @@ def test_magnitudes_run_from_one_feature_to_all_alike():
 
 
 def test_nearly_parallel_queries_are_refused():
-    with pytest.raises(SpecError, match="^query_density: must be higher than 0.0156 for 8 query"):
+    with pytest.raises(SpecError, match=r"^query_density: must be higher than 0\.0156 for 8 query"):
         made(geometry(8), query_density=1 / 64)
 
 
@@ -181,7 +181,7 @@ def test_values_are_independent_by_default():
 
 
 def test_values_that_agree_less_than_a_row_with_itself_are_refused():
-    with pytest.raises(SpecError, match="^value_coherence: must be within 0.25..1"):
+    with pytest.raises(SpecError, match=r"^value_coherence: must be within 0\.25\.\.1"):
         made(effective_support=4, value_coherence=0.1)
 
 
