@@ -7,14 +7,15 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from santa_sim.kernels.scores import group_scores
+from santa_sim.kernels.scores import head_scores
 
 
 def ternary_scores(
     multiplicity: NDArray[np.int32], k: NDArray[Any], out: NDArray[np.float32]
 ) -> None:
-    """Write out[g, i] = Σ_j multiplicity[g, j]·k[i, j].
+    """Write out[h, i] = Σ_j multiplicity[h, j]·k[i, h // G, j].
 
-    multiplicity: int32 [G, d], signed; k: stored [n, d], any row stride; out: float32 [G, n].
+    multiplicity: int32 [H, d], signed; k: stored [n, KVH, d], any strides but the last's;
+    out: float32 [H, n].
     """
-    group_scores(multiplicity.astype(np.float32), k, out)
+    head_scores(multiplicity.astype(np.float32), k, out)

@@ -1,4 +1,4 @@
-"""Values: dense weighted sums of stored rows, and the sum of a few drawn rows."""
+"""Values: dense weighted sums of stored rows, and the sums of a few drawn rows."""
 
 from __future__ import annotations
 
@@ -8,52 +8,95 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
-from santa_sim.kernels.stored import kernel_view, stored_at
+from santa_sim.kernels.drawn import Drawn
+from santa_sim.kernels.stored import StoredView, kernel_view, stored_at
+from santa_sim.kernels.vectors import HEADS, LANES
+from santa_sim.kernels.weigh_tile import weigh_tile
+
+_BLOCK = 128
+"""Rows whose weights are widened to float64 together."""
+
+_RUN = 4
+"""Rows that one KV head takes before the next: few, so that memory is read almost in order."""
+
+_AHEAD_BYTES = 16384
+"""Prefetch distance, as in `santa_sim.kernels.scores`."""
 
 
 def weighted_rows(weights: NDArray[np.float32], v: NDArray[Any], out: NDArray[np.float64]) -> None:
-    """Write out[g] = Σ_i weights[g, i]·v[i].
+    """Write out[h] = Σ_i weights[h, i]·v[i, h // G], in float64 and in row order.
 
-    weights: float32 [G, n]; v: stored [n, d], any row stride; out: float64 [G, d].
+    weights: float32 [H, n]; v: stored [n, KVH, d], any strides but the last's, or [n, d] of one KV
+    head; out: float64 [H, d]; G = H/KVH.
     """
-    weighted_rows_kernel(weights, kernel_view(v), out)
+    values = kernel_view(v)
+    _weighted(weights, values, out)
+    if out.shape[1] % LANES:
+        _weigh_last_columns(weights, values, out)
 
 
 def gather_rows(
-    rows: NDArray[np.integer[Any]],
-    counts: NDArray[np.int32],
-    v: NDArray[Any],
+    drawn: Drawn, tile: int, weights: NDArray[np.float64], v: NDArray[Any],
     out: NDArray[np.float64],
 ) -> None:
-    """Write out = Σ_k counts[k]·v[rows[k]].
+    """Write out[g] = Σ_t weights[g, t] · Σ_{i in tile t} counts[g, i]·v[i], in float64.
 
-    rows: int32 or int64 [m], within 0..n−1 (not checked); counts: int32 [m];
-    v: stored [n, d], any row stride; out: float64 [d].
+    drawn: of G heads; tile: rows per tile; weights: float64 [G, T]; v: stored [n, d], any row
+    stride; out: float64 [G, d].
     """
-    gather_rows_kernel(rows, counts, kernel_view(v), out)
+    _gather(drawn.indptr, drawn.rows, drawn.counts, tile, weights, kernel_view(v), out)
 
 
 @njit(cache=True, nogil=True)
-def weighted_rows_kernel(
-    weights: NDArray[np.float32], v: NDArray[Any], out: NDArray[np.float64]
-) -> None:
-    """`weighted_rows` for callers inside Numba; v as `kernel_view` returns it."""
+def _weighted(weights: NDArray[np.float32], v: StoredView, out: NDArray[np.float64]) -> None:
+    heads = weights.shape[0]
+    group = heads // v.heads
+    ahead = _AHEAD_BYTES // max(1, abs(v.row_bytes)) * v.row_bytes
+    block = np.empty((heads, _BLOCK), np.float64)
     out[:] = 0.0
-    for i in range(v.shape[0]):
-        for g in range(weights.shape[0]):
-            for j in range(v.shape[1]):
-                out[g, j] += np.float64(weights[g, i]) * np.float64(stored_at(v, i, j))
+    for start in range(0, v.rows, _BLOCK):
+        stop = min(v.rows, start + _BLOCK)
+        # unsigned: Numba checks signed indices for "from the end", which keeps LLVM from vectors
+        for g in range(np.uint64(heads)):
+            for i in range(np.uint64(stop - start)):
+                block[g, i] = weights[g, np.uint64(start) + i]
+        for i in range(start, stop, _RUN):
+            count = min(_RUN, stop - i)
+            for h in range(v.heads):
+                first = h * group
+                for g in range(0, group, HEADS):
+                    weigh_tile(v, i, count, h, ahead, block, i - start, first + g,
+                               first + group - 1, out)
 
 
 @njit(cache=True, nogil=True)
-def gather_rows_kernel(
-    rows: NDArray[np.integer[Any]],
-    counts: NDArray[np.int32],
-    v: NDArray[Any],
-    out: NDArray[np.float64],
+def _weigh_last_columns(
+    weights: NDArray[np.float32], v: StoredView, out: NDArray[np.float64]
 ) -> None:
-    """`gather_rows` for callers inside Numba; v as `kernel_view` returns it."""
-    out[:] = 0.0
-    for k in range(rows.shape[0]):
-        for j in range(v.shape[1]):
-            out[j] += np.float64(counts[k]) * np.float64(stored_at(v, rows[k], j))
+    """Write the d mod LANES last columns, which no tile has seen."""
+    heads, d = out.shape
+    group = heads // v.heads
+    for g in range(heads):
+        for i in range(v.rows):
+            for j in range(d - d % LANES, d):
+                out[g, j] += np.float64(weights[g, i]) * stored_at(v, i, g // group, j)
+
+
+@njit(cache=True, nogil=True)
+def _gather(indptr, rows, counts, tile, weights, v, out):  # type: ignore[no-untyped-def]
+    d = out.shape[1]
+    part = np.empty(d, np.float64)
+    for g in range(out.shape[0]):
+        out[g, :] = 0.0
+        k = indptr[g]
+        while k < indptr[g + 1]:
+            t = rows[k] // tile
+            end = (t + 1) * tile
+            part[:] = 0.0
+            while k < indptr[g + 1] and rows[k] < end:
+                times = np.float64(counts[k])
+                for j in range(np.uint64(d)):
+                    part[j] += times * np.float64(stored_at(v, rows[k], 0, j))
+                k += 1
+            for j in range(d):
+                out[g, j] += weights[g, t] * part[j]

@@ -16,11 +16,12 @@ def total_mass(mass):  # type: ignore[no-untyped-def]
 
     mass: float32 [n].
     """
-    total, last = 0.0, -1
+    total = 0.0
     for i in range(mass.shape[0]):
         total += np.float64(mass[i])
-        if mass[i] > 0:
-            last = i
+    last = mass.shape[0] - 1
+    while last >= 0 and not mass[last] > 0:
+        last -= 1
     return total, last
 
 
@@ -59,9 +60,10 @@ def running_masses(mass, tile):  # type: ignore[no-untyped-def]
     n = mass.shape[0]
     out = np.zeros((n + tile - 1) // tile, np.float64)
     running = 0.0
-    for i in range(n):
-        running += np.float64(mass[i])
-        out[i // tile] = running
+    for t in range(out.shape[0]):
+        for i in range(t * tile, min(n, (t + 1) * tile)):
+            running += np.float64(mass[i])
+        out[t] = running
     return out
 
 
@@ -73,6 +75,7 @@ def tile_masses(mass, tile):  # type: ignore[no-untyped-def]
     """
     n = mass.shape[0]
     out = np.zeros((n + tile - 1) // tile, np.float64)
-    for i in range(n):
-        out[i // tile] += np.float64(mass[i])
+    for t in range(out.shape[0]):
+        for i in range(t * tile, min(n, (t + 1) * tile)):
+            out[t] += np.float64(mass[i])
     return out

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -11,7 +12,7 @@ from numpy.typing import NDArray
 from hw_models.ledger import Ledger
 from santa_sim.methods.checks import check_values, checked_inputs
 from santa_sim.methods.counting import Tally, count_group
-from santa_sim.methods.group import run_group
+from santa_sim.methods.group import run_sequence
 from santa_sim.methods.spec import value_stage
 from santa_sim.rng import stream_key
 from santa_sim.storage import as_stored
@@ -78,8 +79,8 @@ def decode(
     method: from `santa_sim.methods.method(name, ...)` or a study.
     q: float32 [B, H, d]. k, v: [B, n, KVH, d] (NHD), float32, float16, or bf16 as uint16 or
     ml_dtypes.bfloat16; any strides as long as a row's d numbers are contiguous.
-    seq_lens: rows that count in each sequence, [B], within 0..n, default n; an empty sequence
-    gives zeros. sm_scale: logits per unit of q·k, default 1/√d.
+    seq_lens: rows that count in each sequence, [B], within 0..n, default n; rows beyond are not
+    looked at; an empty sequence gives zeros. sm_scale: logits per unit of q·k, default 1/√d.
     seed, step, layer: with the batch row, head and tile they key every random draw, so a result
     does not depend on threads, on order, or on what else is in the batch's other rows.
 
@@ -102,22 +103,21 @@ def decode(
     for b in range(batch):
         key = stream_key(seed, step, layer, b)
         n = int(lens[b])
-        for h in range(kv_heads):
+        if n == 0:
+            drawn += [(np.empty(0, np.int32), np.empty(0, np.int32))] * heads
+            continue
+        results = run_sequence(method, scaled[b], k[b, :n], v[b, :n], key, b)
+        for h, result in enumerate(results):
             own = slice(h * group_size, (h + 1) * group_size)
-            if n == 0:
-                drawn += [(np.empty(0, np.int32), np.empty(0, np.int32))] * group_size
-                continue
-            result = run_group(method, scaled[b, own], k[b, :n, h], v[b, :n, h], key, (b, h))
             out[b, own] = result.out
             effective[b, own] = result.draws
             count_group(method, result.facts, tally)
-            if result.counts is None:
+            if result.drawn is None:
                 unique[b, h] = n
                 continue
-            unique[b, h] = result.facts.union_rows
-            for row in result.counts:
-                hit = np.flatnonzero(row).astype(np.int32)
-                drawn.append((hit, row[hit]))
+            unique[b, h] = result.drawn.union
+            for start, stop in pairwise(result.drawn.indptr):
+                drawn.append((result.drawn.rows[start:stop], result.drawn.counts[start:stop]))
     rows = None if dense else _pack(drawn, heads)
     return Decoded(out, rows, unique, effective, tally.ledger())
 
