@@ -73,10 +73,13 @@ def _layer(stack: Stack, bars: Bars, scale: float, unit: str) -> Trace:
         "marker": {"color": bars.colours.get(stack.name, FALLBACK)},
         "hovertemplate": f"%{{y}}<br>{label(stack.name)}: %{{x:.4~g}} {unit}<extra></extra>",
     }
-    hatched = [m in bars.crossed for m in bars.methods]
+    hatched = [
+        m in bars.crossed and v > 0 for m, v in zip(bars.methods, stack.values, strict=True)
+    ]
     if any(hatched):
         trace["marker"]["pattern"] = {
-            "shape": ["/" if h else "" for h in hatched], "fgcolor": "#ffffff", "size": 6,
+            "shape": ["/" if h else "" for h in hatched], "fillmode": "overlay",
+            "fgcolor": "#ffffff", "size": 6,
         }
     if stack.ends:
         low, high = (numbers(end, scale) for end in stack.ends)

@@ -20,8 +20,10 @@ from santa_sim.report.section import Figure, Menu, Panel, Said, Section, Table, 
 from santa_sim.report.selection import anchors
 from santa_sim.report.view import View
 
-_CLOSE = 1.35
+_CLOSE = 1.27
 """Prices closer than this ratio share a label in the figure."""
+_PLOT_PX = 340
+"""Height of the figure without legend and axis title."""
 
 
 def break_even_section(view: View) -> Section:
@@ -51,7 +53,9 @@ def break_even_section(view: View) -> Section:
         Menu("Accelerator", tuple(view.accelerators[m] for m in machines)),
     )
     panels = {
-        (i, j): _panel(view, break_even(view, case, machine))
+        (i, j): _panel(
+            view, break_even(view, case, machine), told=j == 0 and case in anchors(view)
+        )
         for i, case in enumerate(view.cases) for j, machine in enumerate(machines)
     }
     return Section(
@@ -93,18 +97,20 @@ def break_even_sentences(view: View, found: BreakEven) -> list[str]:
 
 
 def _net_sentence(view: View, found: BreakEven, net: Range) -> str:
-    start = (
-        f"Replacing them, with {found.joint} on {view.accelerators[str(found.twin)]}, "
-    )
-    if net.nominal <= 0:
+    start = f"Replacing them, with {found.joint} on {view.accelerators[str(found.twin)]}, "
+    crossing = found.net_crossing_pj_per_bit()
+    if net.low <= 0 <= net.high:
+        return (
+            f"{start}changes the arithmetic by {span(-net.nominal, -net.high, -net.low, 'J')}: no "
+            "difference within the range of the constants, so no break-even can be told."
+        )
+    if net.nominal < 0:
         return (
             f"{start}costs {span(-net.nominal, -net.high, -net.low, 'J')} more arithmetic than it "
-            "saves, so counted honestly there is no break-even: bytes matter more at every memory "
-            "energy."
+            "saves: then there is no break-even, and bytes matter more at every memory energy."
         )
-    crossing = found.net_crossing_pj_per_bit()
-    left = f"{start}leaves {span(net.nominal, net.low, net.high, 'J')} of that saving"
-    return f"{left}, and a break-even at {_pj(crossing)}." if crossing else f"{left}."
+    text = f"{start}leaves {span(net.nominal, net.low, net.high, 'J')} of that saving"
+    return f"{text}, and a break-even at {_pj(crossing)}." if crossing else f"{text}."
 
 
 def _pj(value: Range) -> str:
@@ -130,9 +136,11 @@ def _by_memory(view: View, found: BreakEven) -> Table:
     )
 
 
-def _panel(view: View, found: BreakEven | str) -> Panel:
+def _panel(view: View, found: BreakEven | str, told: bool) -> Panel:
+    """Return the figure of one case; `told`: its sentences stand above the figure already."""
     if isinstance(found, str):
         return Panel([], {}, found)
+    note = "" if told else " ".join(break_even_sentences(view, found))
     prices = bit_prices(view, found.account)
     crossings = [c for c in (found.crossing_pj_per_bit(), found.net_crossing_pj_per_bit()) if c]
     marks = [p.nominal for p in prices if p.nominal > 0] + [c.nominal for c in crossings]
@@ -153,20 +161,22 @@ def _panel(view: View, found: BreakEven | str) -> Panel:
     for level, name, colour in zip(levels, names, colours, strict=False):
         if level.nominal > 0:
             data += _level(level, name, colour, (left, right), scale, unit)
-    layout = base(500)
-    layout["margin"]["t"] = 110
+    layout = base(460)
     tops = [saved[1], *(r.high for r in levels)]
     bottoms = [saved[0], *(r.low for r in levels if r.low > 0)]
     layout["xaxis"] = axis(
         "Read energy of memory (pJ/bit)", type="log", dtick=1, tickformat="~g",
         range=[math.log10(left), math.log10(right)],
     )
+    layout["shapes"], layout["annotations"] = _memories(prices)
+    # the names of the memories stand above the lines
+    name_px = 7 * max((len(a["text"]) for a in layout["annotations"]), default=0)
+    above = min(0.6, name_px / _PLOT_PX)
+    low, high = math.log10(min(bottoms) / scale / 1.5), math.log10(1.3 * max(tops) / scale)
     layout["yaxis"] = axis(
         f"Energy saved per decode step and layer ({unit})", type="log", dtick=1, tickformat="~g",
-        # room on top for the names of the memories
-        range=[math.log10(min(bottoms) / scale / 1.5), math.log10(max(tops) / scale) + 1.2],
+        range=[low, low + (high - low) / (1 - above)],
     )
-    layout["shapes"], layout["annotations"] = _memories(prices)
     for c in crossings:
         data.append({
             "type": "scatter", "mode": "markers", "showlegend": False, "name": "break-even",
@@ -178,7 +188,7 @@ def _panel(view: View, found: BreakEven | str) -> Panel:
                         "array": numbers([c.high - c.nominal]),
                         "arrayminus": numbers([c.nominal - max(c.low, c.nominal / 100)])},
         })
-    return Panel(data, layout, " ".join(break_even_sentences(view, found)))
+    return Panel(data, layout, note)
 
 
 def _level(
@@ -214,7 +224,7 @@ def _memories(prices: list[BitPrice]) -> tuple[list[Any], list[Any]]:
     annotations = [
         {"x": math.log10(group[-1].nominal), "xanchor": "left", "yref": "paper", "y": 1,
          "yanchor": "top", "textangle": -90, "showarrow": False,
-         "text": ", ".join(f"{label(p.name)} {plain(p.nominal)}" for p in group),
+         "text": ", ".join(f"{label(p.name)} {p.nominal:g}" for p in group),
          "font": {"size": 12, "color": GREY}}
         for group in groups
     ]

@@ -18,6 +18,11 @@ BOUNDARY: dict[str, str] = {
     "board": "board (everything that the board draws)",
 }
 
+SMALL = 0.005
+"""Parts below this share of every bar are drawn as one."""
+REST = f"parts below {100 * SMALL:g} %"
+_ALWAYS = ("multiply", "add")
+
 
 def energy_parts(view: View) -> Section:
     """Return the section on energy."""
@@ -81,6 +86,10 @@ def _figure(view: View) -> Figure:
     return Figure(menus, panels)
 
 
+def _stack(name: str, ends: list[tuple[float, float, float]]) -> Stack:
+    return Stack(name, [e[1] for e in ends], ([e[0] for e in ends], [e[2] for e in ends]))
+
+
 def _panel(
     view: View, case: Case, machine: str, account: str, methods: list[str]
 ) -> Panel:
@@ -91,12 +100,17 @@ def _panel(
         return Panel([], {}, f"{title} has no {account} account; choose the other one.")
     here = view.rows(case, machine)
     crossed = frozenset(m for m, row in here.items() if not row["fits"])
-    stacks = []
+    totals = [float(here[m][f"{account}_energy_j"]) for m in methods]
+    stacks, rest = [], [ZERO] * len(methods)
     for part in part_names(view):
         found = [view.parts.get((case.number, machine, account, part, m), ZERO) for m in methods]
-        stacks.append(Stack(
-            part, [f[1] for f in found], ([f[0] for f in found], [f[2] for f in found])
-        ))
+        large = any(ends[1] > SMALL * total for ends, total in zip(found, totals, strict=True))
+        if large or part in _ALWAYS:
+            stacks.append(_stack(part, found))
+        else:
+            rest = [(a[0] + b[0], a[1] + b[1], a[2] + b[2])
+                    for a, b in zip(rest, found, strict=True)]
+    stacks.append(_stack(REST, rest))
     low, high = (
         [float(here[m][f"{account}_energy_{end}_j"]) for m in methods]
         for end in ("low", "high")
@@ -104,6 +118,6 @@ def _panel(
     lacking = [m for m in methods if m in crossed]
     note = f"{len(lacking)} of these methods do not run here." if lacking else ""
     return stacked_bars(Bars(
-        methods, stacks, "J", "Energy per decode step and layer", PART_COLOURS, (low, high),
-        crossed, note,
+        methods, stacks, "J", "Energy per decode step and layer", PART_COLOURS | {REST: "#CCCCCC"},
+        (low, high), crossed, note,
     ))

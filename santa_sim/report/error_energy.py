@@ -30,6 +30,11 @@ from santa_sim.report.view import ERROR_BUDGET, Case, Row, View
 EXACT = 1e-5
 """Relative error up to which a method counts as exact: rounding alone."""
 UNUSABLE = 1.0
+_HOW_TO_READ = (
+    "Each point is a method; lower left is better. Points of one kind are joined, more samples to "
+    "the right; vertical bars: 95 % interval over seeds. The dotted line is the Pareto front of "
+    "the usable ones: nothing has both less error and less energy."
+)
 
 
 def error_energy(view: View) -> Section:
@@ -40,10 +45,7 @@ def error_energy(view: View) -> Section:
         question="What does accuracy cost?",
         answer=error_answer(view),
         figure=_figure(view) if known else None,
-        how_to_read="Each point is a method; lower left is better. Points of one kind are joined, "
-        "more samples to the right; vertical bars: 95 % interval over seeds. The dotted line is "
-        "the Pareto front: no point has both less error and less energy. Above 100 % the output "
-        "is worse than zeros." if known else "",
+        how_to_read=_HOW_TO_READ if known else "",
     )
 
 
@@ -84,10 +86,9 @@ def _panel(view: View, case: Case, machine: str, account: str) -> Panel:
         spent.append(float(dense[energy]))
     scale, unit = axis_unit(spent, "J")
     errors = [100 * float(r["rel_error"]) for r in shown]
-    bottom, top = min(*errors, 5.0) / 1.6, max(*errors, 150.0) * 1.5
+    bottom, top = min(*errors, 5.0) / 1.6, max(*errors, 150.0) * 2
     left, right = min(spent) / scale / 1.25, max(spent) / scale * 1.25
-    layout = base(560)
-    layout["margin"]["t"] = 110
+    layout = base(480)
     layout["xaxis"] = _log_axis(f"Energy per decode step and layer, {account} account ({unit})",
                                 left, right)
     layout["yaxis"] = _log_axis("Relative output error (%)", bottom, top)
@@ -125,12 +126,11 @@ def _marks(top: float) -> tuple[list[Any], list[Any]]:
         {"type": "line", "xref": "paper", "x0": 0, "x1": 1, "y0": budget, "y1": budget,
          "line": {"color": GREY, "dash": "dash", "width": 1}, "layer": "below"},
     ]
-    text = {"xref": "paper", "showarrow": False, "font": {"size": 12, "color": GREY}}
+    text = {"xref": "paper", "x": 0, "xanchor": "left", "showarrow": False,
+            "font": {"size": 12, "color": GREY}}
     annotations = [
-        {**text, "x": 1, "xanchor": "right", "y": math.log10(top), "yanchor": "top",
-         "text": "unusable: worse than zeros"},
-        {**text, "x": 1, "xanchor": "right", "y": math.log10(budget), "yanchor": "bottom",
-         "text": f"budget {budget:g} %"},
+        {**text, "y": math.log10(top), "yanchor": "top", "text": "unusable: worse than zeros"},
+        {**text, "y": math.log10(budget), "yanchor": "bottom", "text": f"budget {budget:g} %"},
     ]
     return shapes, annotations
 
@@ -148,7 +148,9 @@ def _mark_dense(layout: dict[str, Any], x: float, text: str) -> None:
 
 
 def _front(rows: list[Row], energy: str, scale: float) -> list[Trace]:
-    front = pareto_front([(r[energy], r["rel_error"]) for r in rows])
+    front = pareto_front([
+        (r[energy], r["rel_error"]) for r in rows if r["rel_error"] <= UNUSABLE
+    ])
     if len(front) < 2:
         return []
     return [{
@@ -174,12 +176,12 @@ def _families(rows: list[Row], energy: str, scale: float) -> list[Trace]:
         )
         colour = FAMILY_COLOURS.get(name, FALLBACK)
         shape = stage if trials and stage != "dense" else name
+        entry = label(_entry(name, stage, bool(trials)))
         traces.append({
             "type": "scatter", "mode": "lines+markers+text" if trials else "lines+markers",
-            "name": label(FAMILY_NAMES.get(name, name)), "legendgroup": name,
-            "showlegend": name not in named,
+            "name": entry, "legendgroup": entry, "showlegend": entry not in named,
             "x": numbers([row[energy] for row in points], scale), "y": numbers(error),
-            "text": [""] * (len(points) - 1) + [trials], "textposition": "middle right",
+            "text": [""] * (len(points) - 1) + [trials], "textposition": "bottom right",
             "textfont": {"size": 11, "color": colour},
             "line": {"color": colour, "width": 1.5},
             "marker": {"color": colour, "size": 10, "symbol": FAMILY_SYMBOLS.get(shape, "circle"),
@@ -194,8 +196,15 @@ def _families(rows: list[Row], energy: str, scale: float) -> list[Trace]:
                 ]),
             },
         })
-        named.add(name)
+        named.add(entry)
     return traces
+
+
+def _entry(name: str, stage: str, ternary: bool) -> str:
+    """Return what the legend calls a kind of methods."""
+    if not ternary:
+        return FAMILY_NAMES.get(name, name)
+    return f"ternary queries + {'dense values' if stage == 'dense' else stage}"
 
 
 def _hover(row: Row, energy: str) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 
-from santa_sim.report.printed import percent, times
+from santa_sim.report.printed import listed, percent, times
 from santa_sim.report.section import Said
 from santa_sim.report.selection import anchors, cheapest_within_budget, main_accelerator
 from santa_sim.report.view import BUDGET_TEXT, Case, Row, View
@@ -43,10 +43,10 @@ def ternary_cost(view: View, case: Case) -> str:
         if _values(r) == _values(plain_scores)
     }
     trials = sorted(by_trials)
-    listed = _and([f"{percent(by_trials[t]['rel_error'])} with R = {t:,.0f}" for t in trials])
+    errors = [f"{percent(by_trials[t]['rel_error'])} with R = {t:,.0f}" for t in trials]
     return (
         f"{plain_scores['method']} has an error of {percent(plain_scores['rel_error'])} with exact "
-        f"scores; ternary queries make that {listed}: "
+        f"scores; ternary queries make that {listed(errors)}: "
         f"{_verdict(by_trials[trials[-1]], plain_scores)} at best."
     )
 
@@ -92,10 +92,6 @@ def _verdict(row: Row, other: Row) -> str:
     if ends[0] <= ends[3] and ends[2] <= ends[1]:
         return "no difference beyond the noise over seeds"
     return f"{times(a / b)} as much"
-
-
-def _and(texts: list[str]) -> str:
-    return texts[0] if len(texts) == 1 else f"{', '.join(texts[:-1])} and {texts[-1]}"
 
 
 def _counted(view: View, case: Case) -> str:

@@ -11,13 +11,15 @@ from santa_sim.report.printed import si_prefix
 
 GREY = "#666666"
 GRID = "#dddddd"
-_TOP, _BOTTOM = 70, 60
+_TOP, _BOTTOM = 12, 56
 _ROW_PX = 34
 
+_COUNTS = {0: "", 3: "thousands", 6: "millions"}
 LEGEND: dict[str, Any] = {
-    "orientation": "h", "x": 0, "xanchor": "left", "y": 1, "yref": "container",
-    "yanchor": "top", "traceorder": "normal",
+    "orientation": "h", "x": 0, "xanchor": "left", "xref": "container", "y": 1,
+    "yanchor": "top", "yref": "container", "traceorder": "normal",
 }
+"""Above the plot, over the whole width; the page adds the room that it takes."""
 
 
 def numbers(values: Iterable[float], scale: float = 1.0) -> list[float | None]:
@@ -26,14 +28,17 @@ def numbers(values: Iterable[float], scale: float = 1.0) -> list[float | None]:
 
 
 def axis_unit(values: Iterable[float], unit: str) -> tuple[float, str]:
-    """Return the power of 1000 that suits the largest value, and the unit with its prefix."""
+    """Return the power of 1000 that suits the largest value, and the unit with its prefix.
+
+    A count has no unit and gets a word instead of a prefix.
+    """
     largest = max((abs(v) for v in values if math.isfinite(v)), default=0.0)
     exponent, name = si_prefix(largest)
-    return 10.0**exponent, f"{name}{unit}"
+    return 10.0**exponent, f"{name}{unit}" if unit else _COUNTS.get(exponent, f"10^{exponent}")
 
 
 def base(height: int) -> dict[str, Any]:
-    """Return the layout that every figure starts from; height in pixels."""
+    """Return the layout that every figure starts from; height in pixels, without the legend."""
     return {
         "height": height, "autosize": True, "legend": dict(LEGEND),
         "margin": {"l": 10, "r": 20, "t": _TOP, "b": _BOTTOM},

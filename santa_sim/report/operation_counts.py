@@ -9,12 +9,14 @@ from santa_sim.report.bars import Bars, Stack, stacked_bars
 from santa_sim.report.choices import accelerator_menu, case_menu, method_choices
 from santa_sim.report.machines import has_multiplier
 from santa_sim.report.palette import OTHER_COLOURS, PHASE_COLOURS
-from santa_sim.report.printed import count
+from santa_sim.report.printed import count, grouped
 from santa_sim.report.section import Figure, Fold, Menu, Said, Section, Table
 from santa_sim.report.selection import anchors, main_accelerator, roles
 from santa_sim.report.view import Case, View
 
 Counts = dict[Any, float]
+_TOLD = ("multiply", "add", "accumulate", "exp", "divide", "shift", "random_bits")
+"""Kinds that the table shows; addresses, comparisons and conversions are in the figure."""
 _FIRST = ("multiply", "add", "exp", "divide")
 
 
@@ -31,7 +33,7 @@ def operation_counts(view: View) -> Section:
         figure=_figure(view),
         how_to_read="Operations as the accelerator executes them; a fused multiply-add is one "
         "multiply and one add. Hatched: the accelerator cannot run the method, and the bar shows "
-        "what the method asks for.",
+        "what the method asks for, a row drawn c times as c additions.",
         tables=(_remaining(view),),
         folds=folds,
     )
@@ -61,17 +63,19 @@ def _answer(view: View) -> tuple[Said, ...]:
         f"{case.label}, on {view.accelerators[machine]}",
         tuple(_counted(view, case, machine, method) for method in here),
     )]
+    found: dict[str, str] = {}
     for name, title in view.accelerators.items():
         if has_multiplier(view, name):
             continue
-        fits = [row["fits"] for row in view.rows(case, name).values()]
-        text = f"It has no multiplier: {sum(fits)} of the {len(fits)} methods run on it."
-        if chosen.joint and view.rows(case, name)[chosen.joint]["fits"]:
-            said.append(Said(f"{case.label}, on {title}", (
-                f"{text} {_counted(view, case, name, chosen.joint)}",
-            )))
-        else:
-            said.append(Said(f"{case.label}, on {title}", (text,)))
+        rows = view.rows(case, name)
+        runs = sum(row["fits"] for row in rows.values())
+        text = f"No multiplier here: {runs} of the {len(rows)} methods run."
+        if chosen.joint in rows and rows[chosen.joint]["fits"]:
+            text += f" {_counted(view, case, name, chosen.joint)}"
+        found[title] = text
+    said += [
+        Said(f"{case.label}, on {titles}", (text,)) for titles, text in grouped(found).items()
+    ]
     return tuple(s for s in said if s.sentences)
 
 
@@ -102,17 +106,18 @@ def _remaining(view: View) -> Table:
         (view.operations["case"] == case.number) & (view.operations["accelerator"] == machine)
     ]
     counts = rows.groupby(["method", "kind"])["count"].sum().to_dict()
-    used = [k for k in kinds(view) if any(counts.get((m, k)) for m in view.methods(case))]
+    used = [k for k in _TOLD if any(counts.get((m, k)) for m in view.methods(case))]
     here = view.rows(case, machine)
     methods = method_choices(view).methods[view.cases.index(case)][0]
     return Table(
-        (f"{case.label}, on {view.accelerators[machine]}", "Runs", *(words(k) for k in used)),
+        ("Method", "Runs", *(words(k) for k in used)),
         tuple(
             (m, "yes" if m in here and here[m]["fits"] else "no",
              *(count(counts.get((m, k), 0.0)) for k in used))
             for m in methods
         ),
         frozenset(range(2, 2 + len(used))),
+        caption=f"{case.label}, on {view.accelerators[machine]}",
     )
 
 
@@ -138,7 +143,7 @@ def _reason(misfit: str) -> str:
 
 
 def _figure(view: View) -> Figure:
-    others = [kind for kind in kinds(view) if kind not in ("multiply", "add")]
+    others = [k for k in kinds(view) if k not in ("multiply", "add", "accumulate")]
     views = Menu("Operations", ("multiplies by phase", "adds by phase", "everything else by kind"))
     choices = method_choices(view)
     menus = (case_menu(view), accelerator_menu(view), views, choices.menu)
@@ -167,7 +172,12 @@ def _stacks(
 
     if which < 2:
         kind = ("multiply", "add")[which]
-        stacks = [Stack(phase, of(kind, phase)) for phase in PHASE_COLOURS]
+        stacks = []
+        for phase in PHASE_COLOURS:
+            found = [of(kind, phase)]
+            if kind == "add":
+                found.append(of("accumulate", phase))
+            stacks.append(Stack(phase, [sum(column) for column in zip(*found, strict=True)]))
         return stacks, words(kind).capitalize(), PHASE_COLOURS
     stacks = [
         Stack(words(kind), [sum(column) for column in

@@ -4,6 +4,12 @@
     displaylogo: false, responsive: true,
     modeBarButtonsToRemove: ["select2d", "lasso2d", "autoScale2d"],
   };
+  // a legend of many lines would squeeze the plot, so the figure grows by what it takes
+  const fit = (plot) => {
+    const legend = plot.querySelector(".legend .bg");
+    const height = Math.round(plot.baseHeight + (legend ? legend.getBBox().height : 0));
+    if (height !== plot.layout.height) Plotly.relayout(plot, { height });
+  };
   const plots = [];
   for (const figure of document.querySelectorAll(".figure")) {
     const spec = JSON.parse(figure.querySelector("script").textContent);
@@ -22,12 +28,14 @@
       // Plotly writes into what it is given, so it gets copies
       const layout = structuredClone(panel.layout);
       if (typeof layout.yaxis === "number") layout.yaxis = structuredClone(spec.yaxes[layout.yaxis]);
-      Plotly.react(plot, structuredClone(panel.data), layout, config);
+      plot.baseHeight = layout.height;
+      Plotly.react(plot, structuredClone(panel.data), layout, config).then(() => fit(plot));
     };
     for (const menu of menus) menu.addEventListener("change", show);
     plots.push(plot);
     show();
   }
+  window.addEventListener("resize", () => setTimeout(() => drawn().forEach(fit), 300));
   const drawn = () => plots.filter((plot) => !plot.hidden);
   window.addEventListener("beforeprint", () => {
     for (const plot of drawn()) Plotly.relayout(plot, { autosize: false, width: 680 });

@@ -47,7 +47,6 @@ style-src 'unsafe-inline'; script-src 'unsafe-inline'">
 def _section(section: Section) -> str:
     parts = [
         f"<h2>{escape(section.question)}</h2>", *map(_said, section.answer),
-        _list(section.bullets, "answer"),
         *map(_table, section.tables),
         _figure(section.name, section.figure) if section.figure else "",
         f'<p class="how">{escape(section.how_to_read)}</p>' if section.how_to_read else "",
@@ -81,7 +80,8 @@ def _table(table: Table) -> str:
         for i, row in enumerate(table.rows)
     )
     head = f"<thead><tr>{cells('th', table.header)}</tr></thead>"
-    return f'<div class="scroll"><table>{head}<tbody>{rows}</tbody></table></div>'
+    caption = f"<caption>{escape(table.caption)}</caption>" if table.caption else ""
+    return f'<div class="scroll"><table>{caption}{head}<tbody>{rows}</tbody></table></div>'
 
 
 def _fold(fold: Fold) -> str:

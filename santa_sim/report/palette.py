@@ -28,7 +28,6 @@ FAMILY_NAMES: dict[str, str] = {
     "s2anta_flash": "s2anta_flash (fixed tile budgets)",
     "s2anta_prop": "s2anta_prop (budgets by mass, biased)",
     "s2anta_comb": "s2anta_comb (one comb)",
-    "bernoulli_qk": "bernoulli_qk (ternary queries)",
 }
 """What a family is called in a legend, where its name alone says too little."""
 STREAM_COLOURS: dict[str, str] = {

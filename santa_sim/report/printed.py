@@ -100,6 +100,19 @@ def change(ratio: float, what: str) -> str:
     )
 
 
+def listed(texts: list[str]) -> str:
+    """Return texts as `a`, `a and b` or `a, b and c`."""
+    return " and ".join([", ".join(texts[:-1]), texts[-1]] if len(texts) > 1 else texts)
+
+
+def grouped(said: dict[str, str]) -> dict[str, str]:
+    """Turn place -> text into places -> text, so that an equal text is said once: `A, and on B`."""
+    names: dict[str, list[str]] = {}
+    for name, text in said.items():
+        names.setdefault(text, []).append(name)
+    return {", and on ".join(group): text for text, group in names.items()}
+
+
 def share_of(nominal: float, low: float, high: float) -> str:
     """Return a share with its range, e.g. `62 % [60, 65]`; one number where the ends agree."""
     if not math.isfinite(nominal):

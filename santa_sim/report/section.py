@@ -46,13 +46,14 @@ class Figure:
 class Table:
     """A table of texts.
 
-    numeric: columns that are aligned right. marked: rows that stand out.
+    numeric: columns that are aligned right. marked: rows that stand out. caption: one line above.
     """
 
     header: tuple[str, ...]
     rows: tuple[tuple[str, ...], ...]
     numeric: frozenset[int] = frozenset()
     marked: frozenset[int] = frozenset()
+    caption: str = ""
 
 
 @dataclass(frozen=True)
@@ -78,7 +79,7 @@ class Section:
 
     name: id of the section. question: the heading. answer: what the tables say to it.
     figure: if there is anything to draw. how_to_read: one line below it.
-    bullets: a list after the answer. tables: shown after it. folds: shown last.
+    tables: shown after the answer. folds: shown last.
     """
 
     name: str
@@ -86,6 +87,5 @@ class Section:
     answer: tuple[Said, ...]
     figure: Figure | None = None
     how_to_read: str = ""
-    bullets: tuple[str, ...] = ()
     tables: tuple[Table, ...] = ()
     folds: tuple[Fold, ...] = field(default=())

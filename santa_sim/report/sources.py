@@ -23,7 +23,7 @@ def sources(view: View) -> Section:
         folds.append(Fold("The study, as it was resolved", tables.study_text))
     return Section(
         "sources", "How far can these numbers be trusted?", _answer(view),
-        bullets=tuple(tables.notes), folds=tuple(folds),
+        folds=tuple(folds),
     )
 
 
@@ -36,7 +36,10 @@ def _answer(view: View) -> tuple[Said, ...]:
         f"{len(rows)} constants entered these results, each with a range and a source; "
         f"{unverified} of them are judgements or remembered without a check, and marked ⚠."
     )
-    return (Said("", (said,)),)
+    notes = tuple(view.tables.notes)
+    if not notes:
+        return (Said("", (said,)),)
+    return Said("", (said,)), Said("What to know before trusting a number", notes)
 
 
 def _title(view: View, name: str) -> str:

@@ -7,7 +7,7 @@ import math
 from santa_sim.report.break_even import BreakEven, break_even, machines_with_multiplier
 from santa_sim.report.error_sentences import ternary_cost
 from santa_sim.report.machines import bit_prices, has_multiplier
-from santa_sim.report.printed import MISSING, change, percent, plain, share_of, si, span
+from santa_sim.report.printed import MISSING, change, grouped, percent, plain, share_of, si, span
 from santa_sim.report.section import Fold, Said, Section, Table
 from santa_sim.report.selection import (
     anchors,
@@ -48,16 +48,15 @@ def summary(view: View) -> Section:
 
 def _answer(view: View, without: list[str]) -> tuple[Said, ...]:
     case, machine = anchors(view)[0], main_accelerator(view)
-    first = [_dense_sentence(view, case, machine), _best_sentence(view, case, machine)]
-    first += [_best_sentence(view, case, name) for name in without if name != machine]
+    first = [_dense_sentence(view, case, machine), *_best_sentences(view, case, [machine])]
+    first += _best_sentences(view, case, [name for name in without if name != machine])
     first.append(ternary_cost(view, case))
     machines = machines_with_multiplier(view)
     if machines:
         first.append(_crossing_sentence(view, break_even(view, case, machines[0])))
     said = [Said(case.label, tuple(text for text in first if text))]
     for other in anchors(view)[1:]:
-        names = without or [machine]
-        said.append(Said(other.label, tuple(_best_sentence(view, other, n) for n in names)))
+        said.append(Said(other.label, tuple(_best_sentences(view, other, without or [machine]))))
     return tuple(said)
 
 
@@ -78,15 +77,19 @@ def _dense_sentence(view: View, case: Case, machine: str) -> str:
     )
 
 
-def _best_sentence(view: View, case: Case, machine: str) -> str:
+def _best_sentences(view: View, case: Case, machines: list[str]) -> list[str]:
+    said = grouped({view.accelerators[m]: _best(view, case, m) for m in machines})
+    return [f"On {titles}: {text}" for titles, text in said.items()]
+
+
+def _best(view: View, case: Case, machine: str) -> str:
     """Say what the best usable method gains on a machine, or that none is usable or gains."""
-    title = view.accelerators[machine]
     rows = view.rows(case, machine).values()
     runs = sum(row["fits"] for row in rows)
     if not runs:
-        return f"None of the {len(rows)} methods runs on {title}."
+        return f"none of the {len(rows)} methods runs."
     if not any(math.isfinite(row["rel_error"]) for row in rows):
-        return f"{runs} of {len(rows)} methods run on {title}; their errors are not known."
+        return f"{runs} of {len(rows)} methods run; their errors are not known."
     best = cheapest_within_budget(view, case, machine)
     if best is None:
         nearest = least_error(view, case, machine)
@@ -94,12 +97,12 @@ def _best_sentence(view: View, case: Case, machine: str) -> str:
             f"; the least error is {percent(nearest['rel_error'])}, of {nearest['method']}"
         )
         return (
-            f"On {title}, nothing is usable: none of the {runs} methods that run there keeps the "
-            f"error within {BUDGET_TEXT}{error}."
+            f"nothing is usable: none of the {runs} methods that run there keeps the error within "
+            f"{BUDGET_TEXT}{error}."
         )
     if is_dense(best):
-        return f"On {title}, no method with an error within {BUDGET_TEXT} beats dense."
-    text = f"On {title}, {best['method']} (error {percent(best['rel_error'])})"
+        return f"no method with an error within {BUDGET_TEXT} beats dense."
+    text = f"{best['method']} (error {percent(best['rel_error'])})"
     dense = dense_row(view, case, machine)
     energy = f"{view.account_of(machine)}_energy_j"
     if dense is None or not math.isfinite(dense[energy]):
@@ -115,7 +118,7 @@ def _crossing_sentence(view: View, found: BreakEven | str) -> str:
     crossing = None if isinstance(found, str) else found.crossing_pj_per_bit()
     if isinstance(found, str) or crossing is None:
         return ""
-    prices = [f"{p.name} {plain(p.nominal)}" for p in bit_prices(view, found.account)]
+    prices = [f"{p.name} {p.nominal:g}" for p in bit_prices(view, found.account)]
     here = f" ({', '.join(prices)} pJ/bit here)" if 0 < len(prices) <= 6 else ""
     return (
         f"Even if replacing the multiplies cost nothing, that would save more than the bytes that "

@@ -99,10 +99,11 @@ class View:
             first = rows.iloc[0]
             datasets = rows["dataset"].nunique()
             capture = first["source"].startswith("capture")
-            name = first["source"] if capture and datasets > 1 else (
-                first["dataset"] or first["source"]
+            name = first["dataset"] if first["dataset"] and not (capture and datasets > 1) else (
+                first["source"].removeprefix("capture ").removeprefix("synthetic ")
             )
-            label = f"{name}, {int(first['context']):,} tokens"
+            kind = "real" if capture else "synthetic"
+            label = f"{kind} {name}, {int(first['context']):,} tokens"
             if first["batch"] > 1:
                 label += f", batch {int(first['batch'])}"
             if datasets > 1:
