@@ -6,6 +6,7 @@ from pydantic import TypeAdapter, ValidationError
 
 from hw_models.problems import SpecError
 from santa_sim.data.laws import (
+    LEAST_LEAD,
     SUPPORT_TOLERANCE,
     FlatGaussian,
     SinkLocalHeavy,
@@ -91,6 +92,12 @@ def test_sink_recent_keys_and_heavy_hitters_stand_out():
     # halfway in the logarithm of 1..2049 the recency is half the height of 3; 40 keys around it
     assert pattern[:, -65:-25].mean() - middle == pytest.approx(1.5, abs=0.5)
     assert pattern[:, -3000:-2100].mean() - middle == pytest.approx(0, abs=0.15)
+
+
+def test_one_key_leads_so_that_supports_near_one_can_be_reached():
+    pattern = SinkLocalHeavy().pattern(np.random.default_rng(0), 50, 1000)
+    second, first = np.sort(pattern, axis=1)[:, -2:].T
+    assert (first - second > LEAST_LEAD * 0.999).all()
 
 
 def test_heavy_hitters_are_shared_as_far_as_asked():
