@@ -59,11 +59,22 @@ def report(tmp_path_factory):
     return path
 
 
-@pytest.fixture(scope="module", params=WIDTHS)
-def visit(request, chromium, report):
-    opened = Visit(chromium, report, request.param)
+@pytest.fixture(scope="module")
+def visits(chromium, report):
+    opened = {width: Visit(chromium, report, width) for width in WIDTHS}
     yield opened
-    opened.page.close()
+    for visit in opened.values():
+        visit.page.close()
+
+
+@pytest.fixture(params=WIDTHS)
+def visit(request, visits):
+    return visits[request.param]
+
+
+@pytest.fixture
+def wide(visits):
+    return visits[WIDTHS[0]]
 
 
 def area(a, b):
@@ -130,8 +141,8 @@ def test_every_text_of_a_figure_lies_inside_it(visit, name):
 
 
 @pytest.mark.parametrize("name", FIGURES)
-def test_every_menu_changes_its_figure_and_back(visit, name):
-    figure = visit.figure(name)
+def test_every_menu_changes_its_figure_and_back(wide, name):
+    figure = wide.figure(name)
 
     def shown():
         return figure.evaluate(SHOWN)
@@ -146,11 +157,11 @@ def test_every_menu_changes_its_figure_and_back(visit, name):
         assert len(states) > 1
         menu.select_option(index=start)
         assert shown() == before
-    assert visit.complaints == []
+    assert wide.complaints == []
 
 
-def test_a_choice_without_data_says_so_and_comes_back(visit):
-    figure = visit.figure("energy")
+def test_a_choice_without_data_says_so_and_comes_back(wide):
+    figure = wide.figure("energy")
     menus = figure.locator("select")
     menus.nth(1).select_option(label="Edge part, bf16, LPDDR5")
     menus.nth(2).select_option(index=1)
@@ -158,20 +169,20 @@ def test_a_choice_without_data_says_so_and_comes_back(visit):
     assert not figure.locator(".plot").is_visible()
     menus.nth(2).select_option(index=0)
     assert figure.locator(".plot").is_visible()
-    visit.settle()
+    wide.settle()
 
 
-def test_it_prints_within_the_paper(visit):
-    visit.page.emulate_media(media="print")
-    visit.page.evaluate("window.dispatchEvent(new Event('beforeprint'))")
-    visit.settle()
-    widths = visit.page.evaluate("[...document.querySelectorAll('.plot')].filter((p) => !p.hidden)"
+def test_it_prints_within_the_paper(wide):
+    wide.page.emulate_media(media="print")
+    wide.page.evaluate("window.dispatchEvent(new Event('beforeprint'))")
+    wide.settle()
+    widths = wide.page.evaluate("[...document.querySelectorAll('.plot')].filter((p) => !p.hidden)"
                                  ".map((p) => p.querySelector('.main-svg').clientWidth)")
     assert widths
     assert max(widths) <= 680
-    visit.page.evaluate("window.dispatchEvent(new Event('afterprint'))")
-    visit.page.emulate_media(media="screen")
-    visit.settle()
+    wide.page.evaluate("window.dispatchEvent(new Event('afterprint'))")
+    wide.page.emulate_media(media="screen")
+    wide.settle()
 
 
 def test_names_with_markup_are_shown_as_they_are(chromium, tmp_path):
