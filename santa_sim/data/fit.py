@@ -17,7 +17,7 @@ DIFFUSE_SHARE = 0.1
 """Effective support per key above which a head counts as diffuse, so that it grows with n.
 
 SmolLM2-135M over 2k, 4k and 8k keys of the same texts: layer 0 keeps 0.19 of the keys (388 rows at
-2k, 1602 at 8k), while in the other layers the median is 2 to 65 rows and does not grow with n.
+2k, 1602 at 8k), while in the other layers the median is 1.5 to 64 rows and does not grow with n.
 """
 
 
@@ -107,25 +107,26 @@ class Fit:
     def parameters(self, num_heads: int, context: int) -> dict[str, Any]:
         """Return keyword arguments for `make_step`, each float64 [num_heads].
 
-        The captured heads are taken in order of effective support and cut into num_heads equal
-        parts; a head gets the mean of its part: of the log of the support, of the variance of
-        scores, of the density, and of sqrt(1/coherence - 1), to which the error of independent
-        draws is proportional. So the supports keep their quantiles, and the means over the heads
-        are kept.
+        The captured heads are taken in order of their support at that context and cut into
+        num_heads equal parts; a head gets the mean of its part: of the log of the support, of the
+        variance of scores, of the density, of the coupling, and of sqrt(1/coherence - 1), to which
+        the error of independent draws is proportional. So the supports keep their quantiles, and
+        the means over the heads are kept.
 
         Supports carry over to another context in rows, except for diffuse heads, whose support is
         above `DIFFUSE_SHARE`·n: they carry over as a share of the keys. A support in rows that
-        would make a head diffuse at a short context is lowered to that share,
-        or to √n below 100 keys.
+        would make a head diffuse at a short context is lowered to that share. Neither rule lowers
+        a support below √n, or very short contexts would have but one key that counts. The rest does
+        not depend on the context.
         num_heads: at least 1; context: n of the synthetic step.
         """
         heads = self.heads
-        order = np.argsort(heads.support, kind="stable")
         share = heads.support / heads.context
         rows = np.where(
-            share > DIFFUSE_SHARE, share * context,
+            share > DIFFUSE_SHARE, np.maximum(share * context, context**0.5),
             np.minimum(heads.support, max(DIFFUSE_SHARE * context, context**0.5)),
         )
+        order = np.argsort(rows, kind="stable")
         support = np.exp(_part_means(np.log(np.maximum(rows, 1))[order], num_heads))
         rmse = np.sqrt(_part_means(np.square(heads.rmse_logits)[order], num_heads))
         spread = _part_means(np.sqrt(1 / heads.coherence - 1)[order], num_heads)

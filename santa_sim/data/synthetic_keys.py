@@ -20,12 +20,11 @@ the few queries are too small for BLAS to spread them over threads, which would 
 FEATURE_OVERLAP = 0.5
 """Correlation, within a group, of the normals that say which features of a query are large.
 
-With it the three heads of a group in SmolLM2-135M touch the captured 0.37 to 0.38 of the features
-in one ternary trial; independent features would give 0.42.
+With it, three heads of a group touch 0.91 times the features in one ternary trial that independent
+queries would; in the captures of SmolLM2-135M it is 0.90 to 0.94 times.
 """
 
 _STEPS_OF_NORMS = 50
-
 
 LARGEST_CONDITION = 100.0
 """Most that the condition number of a group's queries may be, or rounding would move the logits."""

@@ -148,6 +148,7 @@ def made_up(support, context):
         (50, 1, 1),
         (500, 64_000, 16_000),  # diffuse: a quarter of the keys
         (500, 100, 25),
+        (500, 9, 3),
     ],
 )
 def test_supports_carry_over_in_rows_or_for_diffuse_heads_as_a_share(support, context, expected):
