@@ -1,0 +1,1 @@
+"""Timing the kernels and their peers in one run: `python -m gpu_kernels.bench`."""

@@ -1,0 +1,1 @@
+"""Exact decode attention: the yardstick of the sampled kernels."""

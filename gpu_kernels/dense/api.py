@@ -1,0 +1,83 @@
+"""`dense_decode`: exact decode attention."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from gpu_kernels.dense.kernel import dense_kernel
+from gpu_kernels.launch import cache_arguments, programs_per_split, value_arguments
+from gpu_kernels.outputs import answer, outputs
+from gpu_kernels.page_table import PageTable
+from gpu_kernels.partial_results import merge_splits, partial_shapes
+from gpu_kernels.request import DecodeRequest, check_decode
+from gpu_kernels.split_plan import (
+    DeviceLimits,
+    LaunchPlan,
+    device_limits,
+    head_blocks,
+    splits_that_fill,
+    stages_that_fit,
+)
+from gpu_kernels.workspace import Workspace
+
+if TYPE_CHECKING:
+    import torch
+
+
+def plan(request: DecodeRequest, limits: DeviceLimits) -> LaunchPlan:
+    """Choose tile, warps, stages and splits from the shapes and the device."""
+    block_n = 64 if request.row_bytes <= 512 else 32
+    tile_bytes = 2 * block_n * request.row_bytes
+    stages = stages_that_fit(limits, tile_bytes, most=3)
+    resident = max(1, min(4, limits.shared_per_block_bytes // (stages * tile_bytes)))
+    splits = splits_that_fill(limits, programs_per_split(request), request.context, resident)
+    return LaunchPlan(block_n, 4, stages, splits)
+
+
+def dense_decode(
+    q: torch.Tensor,
+    k: torch.Tensor,
+    v: torch.Tensor,
+    *,
+    seq_lens: torch.Tensor | None = None,
+    sm_scale: float | None = None,
+    kv_layout: str = "NHD",
+    pages: PageTable | None = None,
+    k_scale: torch.Tensor | None = None,
+    v_scale: torch.Tensor | None = None,
+    return_lse: bool = False,
+    out: torch.Tensor | None = None,
+    lse: torch.Tensor | None = None,
+    workspace: Workspace | None = None,
+    launch: LaunchPlan | None = None,
+) -> torch.Tensor | tuple[torch.Tensor, torch.Tensor]:
+    """Return softmax(q·Kᵀ·sm_scale)·V for one query token per sequence.
+
+    q: [B, H, d]. k, v: [B, n, KVH, d] ("NHD") or [B, KVH, n, d] ("HND"), any strides as long as a
+    row's d numbers are contiguous; q's dtype or float8_e4m3fn with k_scale, v_scale: float32
+    [KVH]. pages: of a paged cache [pages, page_size, KVH, d] (or HND). seq_lens: int32 [B], keys
+    of each sequence, default n. sm_scale: logits per unit of q·k, default 1/√d.
+    out, lse: where to write, default new tensors. workspace: scratch to reuse between calls.
+    launch: a configuration to use instead of the rule's.
+
+    Returns out [B, H, d] in q's dtype, with `return_lse` also lse float32 [B, H],
+    log2 Σ_i exp(s_i). An empty sequence gives zeros and −inf. The result is bitwise repeatable
+    and does not depend on the other sequences. Raises `ValueError` naming the argument.
+    Source: Dao et al., Flash-Decoding (2023); argument names as FlashInfer.
+    """
+    request = check_decode(
+        q, k, v, seq_lens=seq_lens, sm_scale=sm_scale, kv_layout=kv_layout, pages=pages,
+        k_scale=k_scale, v_scale=v_scale,
+    )
+    out, lse = outputs(request, out, lse, return_lse)
+    chosen = plan(request, device_limits(q.device)) if launch is None else launch
+    heads, blocks = head_blocks(request.group)
+    parts = (workspace or Workspace()).cut(partial_shapes(request, chosen.splits), q.device)
+    dense_kernel[(request.num_kv_heads * blocks, chosen.splits, request.batch)](
+        **cache_arguments(request), **value_arguments(request),
+        part_ptr=parts[0], max_ptr=parts[1], sum_ptr=parts[2],
+        HEADS=heads, BLOCKS=blocks, BLOCK_N=chosen.block_n, ROWS=max(16, heads),
+        num_warps=chosen.num_warps, num_stages=chosen.num_stages,
+    )
+    merge_splits(request, parts, out, lse)
+    return answer(out, lse, return_lse)

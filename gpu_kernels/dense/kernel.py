@@ -1,0 +1,78 @@
+"""Triton kernel of exact decode attention over one split of one sequence."""
+
+# mypy: disable-error-code="no-untyped-def"
+# a kernel's arguments are Triton values, which have no Python types
+
+import triton
+import triton.language as tl
+
+from gpu_kernels.cache_rows import as_operand, head_base, row_offsets, sequence_length
+
+
+@triton.jit
+def dense_kernel(
+    q_ptr, k_ptr, v_ptr, lens_ptr, indptr_ptr, indices_ptr, k_scale_ptr,
+    part_ptr, max_ptr, sum_ptr,
+    capacity, group, q_stride_b, q_stride_h, k_stride_0, k_stride_n, k_stride_h,
+    v_stride_0, v_stride_n, v_stride_h, log2_scale,
+    HEAD_DIM: tl.constexpr, BLOCK_D: tl.constexpr, PAGE_SIZE: tl.constexpr,
+    HEADS: tl.constexpr, BLOCKS: tl.constexpr, BLOCK_N: tl.constexpr, ROWS: tl.constexpr,
+):
+    """Find part = Σ_i 2^(s_i − m)·v_i, sum = Σ_i 2^(s_i − m) over the split's keys, m = max s.
+
+    Grid (KVH·BLOCKS, splits, B): one block of HEADS ≤ ROWS query heads each, ROWS ≥ 16 so that
+    the dot products run on tensor cores. part: float32 [B·H, splits, d]; max, sum [B·H, splits].
+    """
+    kv_head = tl.program_id(0) // BLOCKS
+    split, splits, batch = tl.program_id(1), tl.num_programs(1), tl.program_id(2)
+    length = sequence_length(lens_ptr, indptr_ptr, batch, capacity, PAGE_SIZE)
+    row = tl.arange(0, ROWS)
+    member = tl.program_id(0) % BLOCKS * HEADS + row
+    head = kv_head * group + member
+    mine = (row < HEADS) & (member < group)
+    heads = tl.num_programs(0) // BLOCKS * group
+    slot = (batch * heads + head).to(tl.int64) * splits + split
+    dims = tl.arange(0, BLOCK_D)
+    column = (dims < HEAD_DIM)[None, :]
+
+    tiles = tl.cdiv(tl.cdiv(length, BLOCK_N), splits)
+    first = split * tiles * BLOCK_N
+    last = tl.minimum(first + tiles * BLOCK_N, length)
+    if first >= last:
+        tl.store(max_ptr + slot, float("-inf"), mine)
+        return
+
+    q_rows = q_ptr + batch.to(tl.int64) * q_stride_b + head * q_stride_h
+    q = tl.load(q_rows[:, None] + dims[None, :], mine[:, None] & column, other=0.0)
+    q = as_operand(q, q_ptr)
+    if k_scale_ptr is not None:
+        log2_scale *= tl.load(k_scale_ptr + kv_head)
+    k_base = head_base(k_ptr, batch, kv_head, k_stride_0, k_stride_h, PAGE_SIZE)
+    v_base = head_base(v_ptr, batch, kv_head, v_stride_0, v_stride_h, PAGE_SIZE)
+    peak = tl.full([ROWS], float("-inf"), tl.float32)
+    total = tl.zeros([ROWS], tl.float32)
+    acc = tl.zeros([ROWS, BLOCK_D], tl.float32)
+    key = tl.arange(0, BLOCK_N)
+    for start in tl.range(first, last, BLOCK_N):
+        keys = start + key
+        live = keys < last
+        there = live[:, None] & column
+        offsets = row_offsets(keys, live, indptr_ptr, indices_ptr, batch, k_stride_0, k_stride_n,
+                              PAGE_SIZE)
+        k = as_operand(tl.load(k_base + offsets[:, None] + dims[None, :], there, other=0.0), q_ptr)
+        s = tl.dot(q, tl.trans(k), input_precision="ieee") * log2_scale
+        s = tl.where(live[None, :], s, float("-inf"))
+        rise = tl.maximum(peak, tl.max(s, 1))
+        shift = tl.where(rise == float("-inf"), 0.0, rise)
+        fade = tl.exp2(peak - shift)
+        p = tl.exp2(s - shift[:, None])
+        total = total * fade + tl.sum(p, 1)
+        offsets = row_offsets(keys, live, indptr_ptr, indices_ptr, batch, v_stride_0, v_stride_n,
+                              PAGE_SIZE)
+        v = as_operand(tl.load(v_base + offsets[:, None] + dims[None, :], there, other=0.0), q_ptr)
+        acc = tl.dot(p.to(v.dtype), v, acc * fade[:, None], input_precision="ieee")
+        peak = rise
+
+    tl.store(max_ptr + slot, peak, mine)
+    tl.store(sum_ptr + slot, total, mine)
+    tl.store(part_ptr + slot[:, None] * HEAD_DIM + dims[None, :], acc, mine[:, None] & column)

@@ -1,0 +1,130 @@
+"""Compiling the kernels of a call for a GPU that is not there, and reading what came out.
+
+Needs Triton's compiler but no driver: the call runs on CPU tensors with its launches recorded
+instead of run. Not possible where TRITON_INTERPRET=1 replaced the compiler.
+"""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import tempfile
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+from unittest import mock
+
+from gpu_kernels import request, split_plan
+
+LAUNCH_OPTIONS = ("num_warps", "num_stages", "launch_pdl", "maxnreg")
+
+
+@dataclass(frozen=True)
+class CompiledKernel:
+    """One kernel as compiled: resources per block and the instructions of interest.
+
+    shared_bytes: static and dynamic shared memory of a block; registers: per thread;
+    spill_bytes: local memory per thread; tensor_core: whether its PTX multiplies matrices.
+    """
+
+    name: str
+    num_warps: int
+    shared_bytes: int
+    registers: int
+    spill_bytes: int
+    tensor_core: bool
+
+
+@contextmanager
+def _recorded() -> Iterator[list[tuple[Any, dict[str, Any]]]]:
+    from triton.runtime.jit import JITFunction
+
+    launches: list[tuple[Any, dict[str, Any]]] = []
+
+    def record(self: Any, *args: Any, grid: Any, warmup: bool, **kwargs: Any) -> None:
+        launches.append((self, dict(zip(self.arg_names, args, strict=False)) | kwargs))
+
+    with (
+        mock.patch.object(JITFunction, "run", record),
+        mock.patch.object(request, "check_device", return_value=None),
+    ):
+        yield launches
+
+
+def compile_call(call: Callable[[], Any], capability: tuple[int, int]) -> list[CompiledKernel]:
+    """Compile every kernel that `call` launches for one compute capability.
+
+    call: runs a decode function on CPU tensors; nothing is computed.
+    """
+    from triton.backends.compiler import GPUTarget
+
+    limits = split_plan.OFFLINE_LIMITS[capability]
+    with mock.patch.object(split_plan, "INTERPRETER_LIMITS", limits), _recorded() as launches:
+        split_plan.device_limits.cache_clear()
+        call()
+    split_plan.device_limits.cache_clear()
+    target = GPUTarget("cuda", 10 * capability[0] + capability[1], 32)
+    return [_compiled(kernel, arguments, target) for kernel, arguments in launches]
+
+
+def _compiled(kernel: Any, arguments: dict[str, Any], target: Any) -> CompiledKernel:
+    import triton
+    from triton.compiler import ASTSource
+
+    options = {k: arguments.pop(k) for k in LAUNCH_OPTIONS if k in arguments}
+    fixed = {p.name for p in kernel.params if p.is_constexpr}
+    signature, constants, attributes = {}, {}, {}
+    for index, name in enumerate(kernel.arg_names):
+        value = arguments.get(name, kernel.params[index].default)
+        kind = "constexpr" if name in fixed else _kind(value, kernel.params[index])
+        signature[name] = kind
+        if kind == "constexpr":
+            constants[name] = value
+        elif _divisible(value):
+            attributes[(index,)] = [["tt.divisibility", 16]]
+    source = ASTSource(fn=kernel, signature=signature, constexprs=constants, attrs=attributes)
+    built = triton.compile(source, target=target, options={"enable_fp_fusion": True} | options)
+    usage = _resources(built.asm["cubin"])
+    return CompiledKernel(
+        kernel.__name__, built.metadata.num_warps, built.metadata.shared, usage["REG"],
+        usage["LOCAL"] + usage["STACK"],
+        bool(re.search(r"\b(mma\.sync|wgmma\.mma|tcgen05\.mma)", built.asm["ptx"])),
+    )
+
+
+def _kind(value: Any, parameter: Any) -> str:
+    import torch
+
+    if value is None or (isinstance(value, int) and value == 1 and not parameter.do_not_specialize):
+        return "constexpr"
+    if isinstance(value, torch.Tensor):
+        names = {torch.bfloat16: "bf16", torch.float16: "fp16", torch.float32: "fp32",
+                 torch.int32: "i32", torch.int64: "i64", torch.uint8: "u8",
+                 torch.float8_e4m3fn: "fp8e4nv"}
+        return "*" + names[value.dtype]
+    if isinstance(value, float):
+        return "fp32"
+    return "i32" if abs(value) < 2**31 else "i64"
+
+
+def _divisible(value: Any) -> bool:
+    import torch
+
+    if isinstance(value, torch.Tensor):
+        return bool(value.data_ptr() % 16 == 0)
+    return bool(isinstance(value, int) and value % 16 == 0)
+
+
+def _resources(cubin: bytes) -> dict[str, int]:
+    from triton.backends import nvidia
+
+    tool = Path(nvidia.__file__).parent / "bin" / "cuobjdump"
+    with tempfile.NamedTemporaryFile(suffix=".cubin") as file:
+        file.write(cubin)
+        file.flush()
+        done = subprocess.run(  # noqa: S603 - Triton's own tool on a file written above
+            [str(tool), "-res-usage", file.name], capture_output=True, text=True, check=True
+        )
+    return {name: int(value) for name, value in re.findall(r"(\w+):(\d+)", done.stdout)}

@@ -1,0 +1,175 @@
+"""Second pass of `s2anta_comb`: the comb's teeth find their rows, and the rows are averaged."""
+
+# mypy: disable-error-code="no-untyped-def"
+# a kernel's arguments are Triton values, which have no Python types
+
+import triton
+import triton.language as tl
+
+from gpu_kernels.cache_rows import as_float32, head_base, row_offsets, sequence_length
+from gpu_kernels.random_offsets import step_and_layer, uniform_offsets
+from gpu_kernels.s2anta_comb.score_kernel import BLOCK_KEYS
+
+SPAN = 16
+"""Tiles per span, the coarsest step of the search."""
+SPAN_TILES = tl.constexpr(SPAN)
+
+
+@triton.jit
+def first_reached(mass, level, COUNT: tl.constexpr):
+    """Return (index, mass ahead of it) of the first entry whose running mass reaches `level`.
+
+    mass: float32 [teeth, COUNT] >= 0; level: float32 [teeth] > 0; a level that rounding put past
+    the end counts as the end. A parallel prefix sum can fall by a rounding error: entries of
+    mass 0 must not profit, so they never are the answer.
+    """
+    running = tl.where(mass > 0, tl.cumsum(mass, 1), 0.0)
+    level = tl.minimum(level, tl.max(running, 1))
+    reached = running >= level[:, None]
+    index = tl.min(tl.where(reached, tl.arange(0, COUNT)[None, :], COUNT - 1), 1)
+    ahead = tl.max(tl.where(reached, 0.0, running), 1)
+    return index, ahead
+
+
+@triton.jit
+def span_masses(tile_mass_ptr, tile_max_ptr, first_span, tiles, top, SPANS: tl.constexpr):
+    """Return the masses of a chunk of spans (16 tiles each), relative to the maximum `top`."""
+    tile = (first_span + tl.arange(0, SPANS))[:, None] * SPAN_TILES + tl.arange(0, SPAN_TILES)
+    inside = tile < tiles
+    mass = tl.load(tile_mass_ptr + tile, inside, other=0.0)
+    peak = tl.load(tile_max_ptr + tile, inside, other=float("-inf"))
+    return tl.sum(tl.where(mass > 0, mass * tl.exp2(peak - top), 0.0), 1)
+
+
+@triton.jit
+def running_masses(masses, before):
+    """Return the running sum of a chunk (0 where there is no mass) and where the next starts."""
+    running = tl.where(masses > 0, before + tl.cumsum(masses, 0), 0.0)
+    return running, tl.maximum(before, tl.max(running, 0))
+
+
+@triton.jit
+def draw_kernel(
+    v_ptr, lens_ptr, indptr_ptr, indices_ptr, v_scale_ptr, state_ptr,
+    stash_ptr, block_mass_ptr, tile_mass_ptr, tile_max_ptr,
+    out_ptr, lse_ptr, rows_ptr,
+    capacity, group, v_stride_0, v_stride_n, v_stride_h, tiles_per_head, stash_unit,
+    samples, teeth_per_part, layer,
+    HEAD_DIM: tl.constexpr, BLOCK_D: tl.constexpr, PAGE_SIZE: tl.constexpr,
+    BLOCK_N: tl.constexpr, TEETH: tl.constexpr, SPANS: tl.constexpr, SHARED: tl.constexpr,
+    PDL: tl.constexpr,
+):
+    """Average the drawn rows: out = (1/S) Σ_k v[row of tooth k].
+
+    Tooth k draws the row whose running mass first reaches (k + 1 − a)/S of the total.
+
+    Teeth find their span of 16 tiles, in it their tile, in it their block of 16 keys, in it their
+    row: four short searches instead of one through all keys. Grid (parts, H, B): each part draws
+    teeth_per_part teeth, TEETH at a time. out: float32 or q's dtype [B·H, parts, d]; lse: float32
+    [B·H] or None; rows: int32 [B·H, S] or None; the rest as `score_kernel` wrote it.
+    """
+    if PDL:
+        tl.extra.cuda.gdc_wait()
+    part, head, batch = tl.program_id(0), tl.program_id(1), tl.program_id(2)
+    parts, heads = tl.num_programs(0), tl.num_programs(1)
+    kv_head = head // group
+    flat_head = (batch * heads + head).to(tl.int64)
+    length = sequence_length(lens_ptr, indptr_ptr, batch, capacity, PAGE_SIZE)
+    tiles = tl.cdiv(length, BLOCK_N)
+    spans = tl.cdiv(tiles, SPAN_TILES)
+    stash_ptr += flat_head * tiles_per_head * BLOCK_N
+    block_mass_ptr += flat_head * tiles_per_head * (BLOCK_N // BLOCK_KEYS)
+    tile_mass_ptr += flat_head * tiles_per_head
+    tile_max_ptr += flat_head * tiles_per_head
+    dims = tl.arange(0, BLOCK_D)
+
+    chunk = tl.arange(0, SPANS * SPAN_TILES)
+    top = float("-inf")
+    for start in range(0, tiles, SPANS * SPAN_TILES):
+        inside = start + chunk < tiles
+        peaks = tl.load(tile_max_ptr + start + chunk, inside, other=float("-inf"))
+        top = tl.maximum(top, tl.max(peaks, 0))
+    total = 0.0
+    for start in range(0, spans, SPANS):
+        masses = span_masses(tile_mass_ptr, tile_max_ptr, start, tiles, top, SPANS)
+        _, total = running_masses(masses, total)
+    if lse_ptr is not None:  # noqa: SIM102 - known when compiling; the part is not
+        if part == 0:
+            log_sum = top + tl.log2(tl.where(total > 0, total, 1.0) / stash_unit)
+            tl.store(lse_ptr + flat_head, tl.where(total > 0, log_sum, float("-inf")))
+
+    stream = head
+    if SHARED:
+        stream = kv_head
+    tooth = tl.arange(0, TEETH)
+    offset = uniform_offsets(tl.load(state_ptr), step_and_layer(state_ptr, layer), batch, stream,
+                             head * 0)
+    v_base = head_base(v_ptr, batch, kv_head, v_stride_0, v_stride_h, PAGE_SIZE)
+    acc = tl.zeros([BLOCK_D], tl.float32)
+    first = part * teeth_per_part
+    last = tl.minimum(first + teeth_per_part, samples)
+    if total > 0:
+        for k in range(first, last, TEETH):
+            teeth = k + tooth
+            drawn = teeth < last
+            level = tl.minimum((teeth + 1 - offset) / samples, 1.0) * total
+            span = tl.full([TEETH], 2147483647, tl.int32)
+            ahead = tl.zeros([TEETH], tl.float32)
+            before = 0.0
+            for start in range(0, spans, SPANS):
+                masses = span_masses(tile_mass_ptr, tile_max_ptr, start, tiles, top, SPANS)
+                running, before = running_masses(masses, before)
+                # teeth along the threads: each compares with all spans by itself
+                reached = running[:, None] >= level[None, :]
+                index = (start + tl.arange(0, SPANS))[:, None]
+                span = tl.minimum(span, tl.min(tl.where(reached, index, 2147483647), 0))
+                ahead = tl.maximum(ahead, tl.max(tl.where(reached, 0.0, running[:, None]), 0))
+            level -= ahead
+            tile = span[:, None] * SPAN_TILES + tl.arange(0, SPAN_TILES)[None, :]
+            inside = drawn[:, None] & (tile < tiles)
+            masses = tl.load(tile_mass_ptr + tile, inside, other=0.0)
+            peaks = tl.load(tile_max_ptr + tile, inside, other=float("-inf"))
+            masses = tl.where(masses > 0, masses * tl.exp2(peaks - top), 0.0)
+            in_span, ahead = first_reached(masses, level, SPAN_TILES)
+            tile = span * SPAN_TILES + in_span
+            peak = tl.load(tile_max_ptr + tile, drawn, other=0.0)
+            # teeth lie above 2^-48 of the total, so no tile further below than that is drawn
+            level = (level - ahead) * tl.exp2(tl.minimum(top - peak, 64.0))
+            block = tl.arange(0, BLOCK_N // BLOCK_KEYS)
+            masses = tl.load(block_mass_ptr + tile[:, None] * (BLOCK_N // BLOCK_KEYS)
+                             + block[None, :], drawn[:, None], other=1.0)
+            in_tile, ahead = first_reached(masses, level, BLOCK_N // BLOCK_KEYS)
+            first_key = tile * BLOCK_N + in_tile * BLOCK_KEYS
+            stashed = tl.load(stash_ptr + first_key[:, None] + tl.arange(0, BLOCK_KEYS)[None, :],
+                              drawn[:, None], other=1.0)
+            in_block, _ = first_reached(stashed.to(tl.float32), level - ahead, BLOCK_KEYS)
+            row = first_key + in_block
+            offsets = row_offsets(row, drawn, indptr_ptr, indices_ptr, batch, v_stride_0,
+                                  v_stride_n, PAGE_SIZE)
+            v = tl.load(v_base + offsets[:, None] + dims[None, :],
+                        drawn[:, None] & (dims < HEAD_DIM)[None, :], other=0.0)
+            acc += tl.sum(as_float32(v), 0)
+            if rows_ptr is not None:
+                tl.store(rows_ptr + flat_head * samples + teeth, row, drawn)
+    scale = 1.0 / samples
+    if v_scale_ptr is not None:
+        scale *= tl.load(v_scale_ptr + kv_head)
+    tl.store(out_ptr + (flat_head * parts + part) * HEAD_DIM + dims, acc * scale, dims < HEAD_DIM)
+
+
+@triton.jit
+def add_parts_kernel(part_ptr, out_ptr, parts, HEAD_DIM: tl.constexpr, BLOCK_D: tl.constexpr,
+                     PDL: tl.constexpr):
+    """Add up the parts in order: out = Σ_p part_p.
+
+    part: float32 [B·H, parts, d]; out: [B·H, d]. Grid (B·H,).
+    """
+    if PDL:
+        tl.extra.cuda.gdc_wait()
+    head = tl.program_id(0).to(tl.int64)
+    dims = tl.arange(0, BLOCK_D)
+    acc = tl.zeros([BLOCK_D], tl.float32)
+    for part in range(parts):
+        acc += tl.load(part_ptr + (head * parts + part) * HEAD_DIM + dims, dims < HEAD_DIM,
+                       other=0.0)
+    tl.store(out_ptr + head * HEAD_DIM + dims, acc, dims < HEAD_DIM)

@@ -1,0 +1,1 @@
+"""`s2anta_flash`: the same budget of sampled values in every tile, tiles merged by their mass."""

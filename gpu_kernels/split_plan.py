@@ -1,0 +1,89 @@
+"""How a kernel is cut into programs: by rule, from shapes and the device, never from the batch.
+
+A sequence is split the same way alone and in a batch, so its result is bitwise the same in both.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    import torch
+
+MAX_HEADS_PER_PROGRAM = 16
+"""Rows of one tensor-core operand; larger groups are cut into blocks of this many heads."""
+MIN_SPLIT_KEYS = 256
+"""A shorter split costs more in partial results than it wins in parallelism."""
+
+
+@dataclass(frozen=True)
+class DeviceLimits:
+    """What the rule needs to know of a GPU: multiprocessors and shared memory in bytes."""
+
+    multiprocessors: int
+    shared_per_block_bytes: int
+    capability: tuple[int, int]
+
+
+OFFLINE_LIMITS = {
+    (8, 6): DeviceLimits(84, 101376, (8, 6)),
+    (8, 9): DeviceLimits(142, 101376, (8, 9)),
+    (9, 0): DeviceLimits(132, 232448, (9, 0)),
+    (12, 0): DeviceLimits(188, 101376, (12, 0)),
+}
+"""Opt-in shared memory per block, CUDA C++ Programming Guide, table "Technical Specifications per
+Compute Capability"; multiprocessors of a full RTX A6000, RTX 6000 Ada, H200 and RTX PRO 6000."""
+
+INTERPRETER_LIMITS = DeviceLimits(4, 101376, (0, 0))
+
+
+@lru_cache
+def device_limits(device: torch.device) -> DeviceLimits:
+    """Return the limits of `device`; the interpreter gets a small made-up one."""
+    import torch
+
+    if device.type != "cuda":
+        return INTERPRETER_LIMITS
+    found = torch.cuda.get_device_properties(device)
+    shared = getattr(found, "shared_memory_per_block_optin", 101376)
+    return DeviceLimits(found.multi_processor_count, shared, (found.major, found.minor))
+
+
+@dataclass(frozen=True)
+class LaunchPlan:
+    """One kernel's configuration: keys per tile, warps, pipeline stages, pieces per sequence."""
+
+    block_n: int
+    num_warps: int
+    num_stages: int
+    splits: int
+
+
+def head_blocks(group: int) -> tuple[int, int]:
+    """Return (heads per program, a power of two up to 16; programs that share a KV head)."""
+    heads = min(MAX_HEADS_PER_PROGRAM, next_power_of_two(group))
+    return heads, -(-group // heads)
+
+
+def next_power_of_two(value: int) -> int:
+    """Return the smallest power of two that is at least `value` (1 for 0)."""
+    return 1 << max(0, value - 1).bit_length()
+
+
+def stages_that_fit(limits: DeviceLimits, tile_bytes: int, most: int) -> int:
+    """Return how many tiles fit into four fifths of a block's shared memory, at most `most`."""
+    return max(1, min(most, limits.shared_per_block_bytes * 4 // 5 // tile_bytes))
+
+
+def splits_that_fill(
+    limits: DeviceLimits, programs_per_split: int, context: int, ctas_per_sm: int
+) -> int:
+    """Return how many pieces one sequence is cut into, so that it alone fills the device.
+
+    programs_per_split: KV heads times head blocks; ctas_per_sm: programs resident together.
+    """
+    slots = limits.multiprocessors * ctas_per_sm
+    by_length = max(1, -(-context // MIN_SPLIT_KEYS))
+    return max(1, min(slots // programs_per_split, by_length))
