@@ -33,7 +33,7 @@ TILE_BYTES = 8
 once cost the hardware prefetcher more than a wider tile gains."""
 
 
-@intrinsic  # type: ignore[misc]
+@intrinsic
 def dot_tile(  # type: ignore[no-untyped-def]
     typing_context, k, row, last_row, kv_head, ahead_bytes, q, head, last_head, out, column
 ):

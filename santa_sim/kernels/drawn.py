@@ -24,14 +24,13 @@ class Drawn(NamedTuple):
     union: int
 
 
-def drawn_rows(counts: NDArray[np.int32]) -> Drawn:
+def drawn_rows(counts: NDArray[np.int32], draws: int) -> Drawn:
     """Return the rows with a draw of each head.
 
-    counts: int32 [G, n], not negative.
+    counts: int32 [G, n], not negative; draws: most that a head made, at least Σ_i counts[g, i].
     """
     indptr = np.zeros(len(counts) + 1, np.int64)
-    capacity = int(np.minimum(counts.sum(axis=1), counts.shape[1]).sum())
-    rows, times = np.empty((2, capacity), np.int32)
+    rows, times = np.empty((2, len(counts) * min(draws, counts.shape[1])), np.int32)
     union = _collect(counts, indptr, rows, times)
     found = int(indptr[-1])
     return Drawn(indptr, rows[:found], times[:found], union)

@@ -24,7 +24,7 @@ _EXPONENT_BIAS, _FRACTION_BITS = 1023, 52
 _TAYLOR = tuple(1.0 / math.factorial(k) for k in range(11))
 
 
-@intrinsic  # type: ignore[misc]
+@intrinsic
 def _bits_of(typing_context: Any, value: Any) -> Any:
     """Return the 64 bits of a float64."""
 
@@ -34,7 +34,7 @@ def _bits_of(typing_context: Any, value: Any) -> Any:
     return types.int64(types.float64), codegen
 
 
-@intrinsic  # type: ignore[misc]
+@intrinsic
 def _from_bits(typing_context: Any, bits: Any) -> Any:
     """Return the float64 with these 64 bits."""
 
@@ -52,7 +52,7 @@ def exp_nearest(x: np.float32) -> np.float32:
     is below 2^-42 of e^r; 2^k through the exponent bits. All in float64, so that the only rounding
     that shows is the last one, subnormal results included.
     """
-    wide = np.float64(x)
+    wide = float(x)
     wide = _LOWEST if wide < _LOWEST else wide
     wide = _HIGHEST if wide > _HIGHEST else wide
     shifted = wide * _LOG2_E + _ROUND

@@ -51,7 +51,7 @@ def _tile_max(scores: NDArray[np.int32], tile: int, out: NDArray[np.int32]) -> b
                 top = max(top, _ordered(bits))
                 largest = max(largest, np.int32(bits & _MAGNITUDE))
             out[g, t] = _ordered(top)
-    return largest < _INFINITY
+    return bool(largest < _INFINITY)
 
 
 @njit(cache=True, nogil=True)

@@ -35,7 +35,11 @@ class StoredView(NamedTuple):
     item_bytes: int
 
 
-_CARRIER = {"uint16": np.uint16(0), "float16": np.int16(0), "float32": np.float32(0)}
+_CARRIER = {
+    np.dtype(np.uint16): np.uint16(0),
+    np.dtype(np.float16): np.int16(0),
+    np.dtype(np.float32): np.float32(0),
+}
 
 
 def kernel_view(array: NDArray[Any]) -> StoredView:
@@ -57,8 +61,8 @@ def kernel_view(array: NDArray[Any]) -> StoredView:
             f"not {stored.itemsize}; pass np.ascontiguousarray(...)"
         )
     return StoredView(
-        _CARRIER[stored.dtype.name], stored.ctypes.data, stored.strides[0], stored.strides[1],
-        stored.shape[0], stored.shape[1], stored.itemsize,
+        _CARRIER[stored.dtype], stored.__array_interface__["data"][0],
+        stored.strides[0], stored.strides[1], stored.shape[0], stored.shape[1], stored.itemsize,
     )
 
 
@@ -94,7 +98,7 @@ def load_stored(builder: Any, element: Any, pointer: Any, lanes: int = 1) -> Any
     return builder.bitcast(bits, typed(ir.FloatType()))
 
 
-@intrinsic  # type: ignore[misc]
+@intrinsic
 def stored_at(typing_context: Any, view: Any, row: Any, head: Any, column: Any) -> Any:
     """Return element [row, head, column] of a `StoredView` as float32."""
 

@@ -1,4 +1,4 @@
-"""Values: dense weighted sums of stored rows, and the sums of a few drawn rows."""
+"""Dense values: weighted sums over all stored rows."""
 
 from __future__ import annotations
 
@@ -8,7 +8,6 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
-from santa_sim.kernels.drawn import Drawn
 from santa_sim.kernels.stored import StoredView, kernel_view, stored_at
 from santa_sim.kernels.vectors import HEADS, LANES
 from santa_sim.kernels.weigh_tile import weigh_tile
@@ -33,18 +32,6 @@ def weighted_rows(weights: NDArray[np.float32], v: NDArray[Any], out: NDArray[np
     _weighted(weights, values, out)
     if out.shape[1] % LANES:
         _weigh_last_columns(weights, values, out)
-
-
-def gather_rows(
-    drawn: Drawn, tile: int, weights: NDArray[np.float64], v: NDArray[Any],
-    out: NDArray[np.float64],
-) -> None:
-    """Write out[g] = Σ_t weights[g, t] · Σ_{i in tile t} counts[g, i]·v[i], in float64.
-
-    drawn: of G heads; tile: rows per tile; weights: float64 [G, T]; v: stored [n, d], any row
-    stride; out: float64 [G, d].
-    """
-    _gather(drawn.indptr, drawn.rows, drawn.counts, tile, weights, kernel_view(v), out)
 
 
 @njit(cache=True, nogil=True)
@@ -80,23 +67,3 @@ def _weigh_last_columns(
         for i in range(v.rows):
             for j in range(d - d % LANES, d):
                 out[g, j] += np.float64(weights[g, i]) * stored_at(v, i, g // group, j)
-
-
-@njit(cache=True, nogil=True)
-def _gather(indptr, rows, counts, tile, weights, v, out):  # type: ignore[no-untyped-def]
-    d = out.shape[1]
-    part = np.empty(d, np.float64)
-    for g in range(out.shape[0]):
-        out[g, :] = 0.0
-        k = indptr[g]
-        while k < indptr[g + 1]:
-            t = rows[k] // tile
-            end = (t + 1) * tile
-            part[:] = 0.0
-            while k < indptr[g + 1] and rows[k] < end:
-                times = np.float64(counts[k])
-                for j in range(np.uint64(d)):
-                    part[j] += times * np.float64(stored_at(v, rows[k], 0, j))
-                k += 1
-            for j in range(d):
-                out[g, j] += weights[g, t] * part[j]

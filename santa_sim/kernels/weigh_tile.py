@@ -25,7 +25,7 @@ HALF = LANES // 2
 """float64 numbers in one vector."""
 
 
-@intrinsic  # type: ignore[misc]
+@intrinsic
 def weigh_tile(  # type: ignore[no-untyped-def]
     typing_context, v, row, count, kv_head, ahead_bytes, weights, column, head, last_head, out
 ):

@@ -19,10 +19,16 @@ def total_mass(mass):  # type: ignore[no-untyped-def]
     total = 0.0
     for i in range(mass.shape[0]):
         total += np.float64(mass[i])
+    return total, last_with_mass(mass)
+
+
+@njit(cache=True, nogil=True)
+def last_with_mass(mass):  # type: ignore[no-untyped-def]
+    """Return the last index with mass > 0, or −1 without any; mass: float32 [n]."""
     last = mass.shape[0] - 1
     while last >= 0 and not mass[last] > 0:
         last -= 1
-    return total, last
+    return last
 
 
 @njit(cache=True, nogil=True)
@@ -34,19 +40,19 @@ def comb_rows(mass, before, teeth_per_mass, offset, drawn, budget, counts):  # t
     Rounding can leave the running value a hair under a tooth at the end of the stretch: what is
     missing from the budget goes to the stretch's last row with mass, never past it.
     """
-    running, last = before, -1
+    running = before
     for i in range(mass.shape[0]):
-        if mass[i] > 0:
-            last = i
-            running += np.float64(mass[i])
-            reached = offset + running * teeth_per_mass
-            if reached >= drawn + 1:
-                level = min(np.int64(reached), budget)
-                counts[i] += level - drawn
-                drawn = level
-    if last >= 0 and drawn < budget:
-        counts[last] += budget - drawn
-        drawn = budget
+        running += np.float64(mass[i])
+        reached = offset + running * teeth_per_mass
+        if reached >= drawn + 1 and mass[i] > 0:
+            level = min(np.int64(reached), budget)
+            counts[i] += level - drawn
+            drawn = level
+    if drawn < budget:
+        last = last_with_mass(mass)
+        if last >= 0:
+            counts[last] += budget - drawn
+            drawn = budget
     return drawn
 
 

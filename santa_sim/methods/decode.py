@@ -93,13 +93,14 @@ def decode(
     kv_heads = k.shape[2]
     group_size = heads // kv_heads
     k, v = as_stored(k), as_stored(v)
-    check_values(v, lens)
     tally = Tally()
     out = np.zeros((batch, heads, d), np.float32)
     unique = np.zeros((batch, kv_heads), np.int64)
     effective = np.zeros((batch, heads), np.int64)
     drawn: list[tuple[NDArray[np.int32], NDArray[np.int32]]] = []
     dense = value_stage(method) == "dense"
+    if not dense:  # where every row is read, the output tells
+        check_values(v, lens)
     for b in range(batch):
         key = stream_key(seed, step, layer, b)
         n = int(lens[b])
@@ -118,6 +119,8 @@ def decode(
             unique[b, h] = result.drawn.union
             for start, stop in pairwise(result.drawn.indptr):
                 drawn.append((result.drawn.rows[start:stop], result.drawn.counts[start:stop]))
+    if dense and not np.isfinite(out).all():
+        check_values(v, lens)
     rows = None if dense else _pack(drawn, heads)
     return Decoded(out, rows, unique, effective, tally.ledger())
 

@@ -9,8 +9,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from santa_sim.kernels.drawn import Drawn, drawn_rows
+from santa_sim.kernels.gather import gather_rows
 from santa_sim.kernels.softmax import exp_shifted, tile_max
-from santa_sim.kernels.values import gather_rows, weighted_rows
+from santa_sim.kernels.values import weighted_rows
 from santa_sim.methods import (
     s2anta_comb,
     s2anta_flash,
@@ -162,7 +163,7 @@ def _drawn(
             _TILED[stage](mass[g], group.key, head, samples, tile, counts[g], budgets[g])
         else:
             _GLOBAL[stage](mass[g], group.key, head, samples, counts[g])
-    drawn = drawn_rows(counts)
+    drawn = drawn_rows(counts, samples)
     out = np.empty((len(counts), known["head_dim"]), np.float64)
     gather_rows(drawn, known["keys"], np.full((len(counts), 1), 1.0 / samples), group.v, out)
     draws = np.full(len(counts), samples, np.int64)
@@ -195,7 +196,7 @@ def _flash(spec: Any, maxima: NDArray[np.float32], group: _Group) -> GroupResult
         s2anta_flash.merge_weights(maxima[g], of_tile, weights[g])
     weights /= budget
     streams = 1 if spec.offsets == "shared" else len(counts)
-    drawn = drawn_rows(counts)
+    drawn = drawn_rows(counts, tiles * budget)
     out = np.empty((len(counts), known["head_dim"]), np.float64)
     gather_rows(drawn, tile, weights, group.v, out)
     draws = np.full(len(counts), tiles * budget, np.int64)

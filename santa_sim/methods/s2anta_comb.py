@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from numba import njit
 
-from santa_sim.methods.cdf import comb_rows, running_masses, total_mass
+from santa_sim.methods.cdf import comb_rows, last_with_mass, running_masses
 from santa_sim.rng import DRAWS, uniform
 
 
@@ -21,9 +21,9 @@ def draw(mass, key, head, samples, tile, counts, budgets):  # type: ignore[no-un
     zeros on entry, Σ = S on return; budgets: int32 [T], overwritten, Σ = S.
     """
     n = mass.shape[0]
-    total, last = total_mass(mass)
     reached = running_masses(mass, tile)
-    teeth_per_mass = samples / total
+    last = last_with_mass(mass)
+    teeth_per_mass = samples / reached[-1]
     offset = uniform(key, DRAWS, 0, head, 0)
     before, drawn = 0.0, 0
     for t in range(reached.shape[0]):
