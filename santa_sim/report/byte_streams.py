@@ -32,8 +32,8 @@ def byte_streams(view: View) -> Section:
         question="Which bytes move, and which of them does sampling save?",
         answer=_answer(view),
         figure=_figure(view),
-        how_to_read="Bytes of one decode step in one layer, all sequences and heads; shorter is "
-        "better. Workspace stays in on-chip memory where it fits.",
+        how_to_read="All sequences and heads together; shorter is better. Workspace stays on the "
+        "chip where it fits, and is not in the sentences, which count main memory.",
     )
 
 
@@ -46,8 +46,9 @@ def _answer(view: View) -> tuple[Said, ...]:
     if dense:
         moved = dense["moved_bytes"]
         said.append(
-            f"Dense attention moves {si(moved, 'B')} per decode step and layer, of which K is "
-            f"{percent(dense['k_bytes'] / moved)} and V {percent(dense['v_bytes'] / moved)}."
+            f"Dense attention moves {si(moved, 'B')} of main memory per decode step and layer, of "
+            f"which K is {percent(dense['k_bytes'] / moved)} and V "
+            f"{percent(dense['v_bytes'] / moved)}."
         )
     for method in (chosen.sampled, chosen.joint):
         if method is None:

@@ -18,11 +18,10 @@ def case_menu(view: View) -> Menu:
     return Menu("Attention", tuple(c.label for c in view.cases), start)
 
 
-def accelerator_menu(view: View) -> Menu:
-    """Return the menu of accelerators; the one that the sentences speak of is on show."""
-    names = list(view.accelerators)
-    start = names.index(main_accelerator(view))
-    return Menu("Accelerator", tuple(view.accelerators.values()), start)
+def accelerator_menu(view: View, start: str | None = None) -> Menu:
+    """Return the menu of accelerators; `start`, or what the sentences speak of, is on show."""
+    first = list(view.accelerators).index(start or main_accelerator(view))
+    return Menu("Accelerator", tuple(view.accelerators.values()), first)
 
 
 @dataclass(frozen=True)

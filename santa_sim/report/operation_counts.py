@@ -97,11 +97,15 @@ def _counted(view: View, case: Case, machine: str, method: str) -> str:
     return f"{', '.join([text, *listed])}."
 
 
+def _without_multiplier(view: View) -> str:
+    """Return the first machine without a multiplier, whose zeros are the point, or the main one."""
+    names = (name for name in view.accelerators if not has_multiplier(view, name))
+    return next(names, main_accelerator(view))
+
+
 def _remaining(view: View) -> Table:
     """What is left to do per method, on the machine without a multiplier where there is one."""
-    case = anchors(view)[0]
-    without = [name for name in view.accelerators if not has_multiplier(view, name)]
-    machine = without[0] if without else main_accelerator(view)
+    case, machine = anchors(view)[0], _without_multiplier(view)
     rows = view.operations[
         (view.operations["case"] == case.number) & (view.operations["accelerator"] == machine)
     ]
@@ -146,7 +150,8 @@ def _figure(view: View) -> Figure:
     others = [k for k in kinds(view) if k not in ("multiply", "add", "accumulate")]
     views = Menu("Operations", ("multiplies by phase", "adds by phase", "everything else by kind"))
     choices = method_choices(view)
-    menus = (case_menu(view), accelerator_menu(view), views, choices.menu)
+    machines = accelerator_menu(view, _without_multiplier(view))
+    menus = (case_menu(view), machines, views, choices.menu)
     keys = ["case", "accelerator", "kind", "phase", "method"]
     counts: Counts = view.operations.groupby(keys)["count"].sum().to_dict()
     panels = {}

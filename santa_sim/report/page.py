@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Sequence
 from html import escape
 from importlib.resources import files
 from typing import Any
 
 from santa_sim.report.section import Figure, Fold, Said, Section, Table
+
+
+_BEFORE_UNIT = re.compile(r"(?<=[\d\]]) (?=(?:%|[EPTGMkmµnpf]?[BJs]\b|pJ/bit|[GMk]\b))")
 
 
 def page(title: str, lead: str, byline: str, sections: Sequence[Section]) -> str:
@@ -58,20 +62,25 @@ def _section(section: Section) -> str:
 def _said(said: Said) -> str:
     about = f'<p class="about">{escape(said.about)}</p>' if said.about else ""
     if len(said.sentences) == 1:
-        return f"{about}<p>{escape(said.sentences[0])}</p>"
+        return f"{about}<p>{_text(said.sentences[0])}</p>"
     return about + _list(said.sentences, "answer")
+
+
+def _text(text: str) -> str:
+    """Return text as HTML in which no line ends between a number and its unit."""
+    return escape(_BEFORE_UNIT.sub("\u00a0", text))
 
 
 def _list(texts: Sequence[str], kind: str) -> str:
     if not texts:
         return ""
-    return f'<ul class="{kind}">{"".join(f"<li>{escape(t)}</li>" for t in texts)}</ul>'
+    return f'<ul class="{kind}">{"".join(f"<li>{_text(t)}</li>" for t in texts)}</ul>'
 
 
 def _table(table: Table) -> str:
     def cells(tag: str, row: Sequence[str]) -> str:
         return "".join(
-            f'<{tag}{" class=n" if i in table.numeric else ""}>{escape(text)}</{tag}>'
+            f'<{tag}{" class=n" if i in table.numeric else ""}>{_text(text)}</{tag}>'
             for i, text in enumerate(row)
         )
 

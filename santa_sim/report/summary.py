@@ -21,8 +21,8 @@ from santa_sim.report.selection import (
 from santa_sim.report.view import BUDGET_TEXT, ZERO, Case, Row, View
 
 _HEADER = (
-    "Attention", "Accelerator", f"Cheapest method with an error within {BUDGET_TEXT}",
-    "Error", "Energy, share of dense", "Time, share of dense", "Bytes, share of dense",
+    "Accelerator", f"Cheapest method with an error within {BUDGET_TEXT}", "Error",
+    "Energy, share of dense", "Time, share of dense", "Bytes, share of dense",
 )
 
 
@@ -39,7 +39,8 @@ def summary(view: View) -> Section:
         Fold(f"All {len(view.cases)} kinds of attention", _table(view, view.cases)),
     )
     return Section(
-        "summary", question, _answer(view, without), tables=(_table(view, spoken),),
+        "summary", question, _answer(view, without),
+        tables=tuple(_case_table(view, case) for case in spoken),
         how_to_read="Shares in brackets: range from the constants, both sides at the same end. "
         "Where dense attention does not run, it is taken from the twin that can multiply.",
         folds=folds,
@@ -127,28 +128,32 @@ def _crossing_sentence(view: View, found: BreakEven | str) -> str:
     )
 
 
+def _case_table(view: View, case: Case) -> Table:
+    rows = tuple(_row(view, case, name) for name in view.accelerators)
+    return Table(_HEADER, rows, frozenset({2, 3, 4, 5}), caption=case.label)
+
+
 def _table(view: View, cases: list[Case]) -> Table:
-    return Table(
-        _HEADER,
-        tuple(_row(view, case, name) for case in cases for name in view.accelerators),
-        frozenset({3, 4, 5, 6}),
+    rows = tuple(
+        (case.label, *_row(view, case, name)) for case in cases for name in view.accelerators
     )
+    return Table(("Attention", *_HEADER), rows, frozenset({3, 4, 5, 6}))
 
 
 def _row(view: View, case: Case, machine: str) -> tuple[str, ...]:
-    start = (case.label, view.accelerators[machine])
+    title = view.accelerators[machine]
     best = cheapest_within_budget(view, case, machine)
     if best is None:
         nearest = least_error(view, case, machine)
         if nearest is not None:
-            return (*start, f"none; least error: {nearest['method']}",
+            return (title, f"none; least error: {nearest['method']}",
                     percent(nearest["rel_error"]), MISSING, MISSING, MISSING)
         runs = any(row["fits"] for row in view.rows(case, machine).values())
         text = "errors unknown" if runs else "none runs"
-        return (*start, text, *[MISSING] * 4)
+        return (title, text, *[MISSING] * 4)
     dense = dense_row(view, case, machine)
     shares = (MISSING,) * 3 if dense is None else _shares(view, best, dense, machine)
-    return (*start, str(best["method"]), percent(best["rel_error"]), *shares)
+    return (title, str(best["method"]), percent(best["rel_error"]), *shares)
 
 
 def _shares(view: View, best: Row, dense: Row, machine: str) -> tuple[str, str, str]:
