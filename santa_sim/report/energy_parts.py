@@ -66,7 +66,7 @@ def _answer(view: View) -> tuple[Said, ...]:
 
 def part_names(view: View) -> list[str]:
     """Return the parts of an energy, those with a colour of their own first."""
-    return [*PART_COLOURS, *sorted({key[3] for key in view.parts} - set(PART_COLOURS))]
+    return [*PART_COLOURS, *sorted(view.part_names - set(PART_COLOURS))]
 
 
 def _figure(view: View) -> Figure:

@@ -10,12 +10,21 @@
     const height = Math.round(plot.baseHeight + (legend ? legend.getBBox().height : 0));
     if (height !== plot.layout.height) Plotly.relayout(plot, { height });
   };
+  const unpack = async (text) => {
+    const bytes = Uint8Array.from(atob(text), (c) => c.charCodeAt(0));
+    const plain = new Blob([bytes]).stream().pipeThrough(new DecompressionStream("gzip"));
+    return JSON.parse(await new Response(plain).text());
+  };
   const plots = [];
-  for (const figure of document.querySelectorAll(".figure")) {
-    const spec = JSON.parse(figure.querySelector("script").textContent);
+  const start = async (figure) => {
     const plot = figure.querySelector(".plot");
     const note = figure.querySelector(".note");
     const menus = [...figure.querySelectorAll("select")];
+    if (typeof DecompressionStream === "undefined") {
+      note.textContent = "This browser is too old to draw the figure.";
+      return;
+    }
+    const spec = await unpack(figure.querySelector("script").textContent);
     const show = () => {
       const panel = spec.panels[menus.map((menu) => menu.selectedIndex).join()];
       note.textContent = panel.note;
@@ -34,7 +43,8 @@
     for (const menu of menus) menu.addEventListener("change", show);
     plots.push(plot);
     show();
-  }
+  };
+  document.querySelectorAll(".figure").forEach(start);
   window.addEventListener("resize", () => setTimeout(() => drawn().forEach(fit), 300));
   const drawn = () => plots.filter((plot) => !plot.hidden);
   window.addEventListener("beforeprint", () => {

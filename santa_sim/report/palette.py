@@ -7,6 +7,7 @@ vision deficiencies.
 from __future__ import annotations
 
 import textwrap
+from functools import lru_cache
 from html import escape
 
 FAMILY_COLOURS: dict[str, str] = {
@@ -60,6 +61,7 @@ def label(text: str) -> str:
     return escape(text, quote=False)
 
 
+@lru_cache(maxsize=1024)
 def method_label(method: str) -> str:
     """Return a method's name broken where its two stages join."""
     return "<br>+ ".join(wrapped(part, 34) for part in method.split(" + "))

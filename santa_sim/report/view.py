@@ -217,6 +217,11 @@ class View:
         rows = zip(*columns.values(), strict=True)
         return {row[:5]: row[5:] for row in rows}
 
+    @cached_property
+    def part_names(self) -> frozenset[str]:
+        """The parts of all energies."""
+        return frozenset(key[3] for key in self.parts)
+
     def _sums(self, table: str, keys: list[str], values: list[str]) -> pd.DataFrame:
         """Return sums by case, method and `keys`, divided by the case's datasets."""
         detail: pd.DataFrame = getattr(self.tables, table)[["point", *keys, *values]]

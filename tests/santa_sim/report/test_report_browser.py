@@ -35,7 +35,10 @@ class Visit:
         self.page.on("dialog", lambda d: (self.complaints.append(d.message), d.dismiss()))
         self.page.on("request", lambda r: self.requests.append(r.url))
         self.page.goto(path.as_uri())
-        self.page.wait_for_function("document.querySelectorAll('.main-svg').length > 0")
+        self.page.wait_for_function(
+            "[...document.querySelectorAll('.plot')]"
+            ".every((p) => p.hidden || p.querySelector('.main-svg'))"
+        )
         self.settle()
 
     def settle(self):
