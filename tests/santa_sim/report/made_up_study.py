@@ -55,7 +55,7 @@ class Method:
 MACHINES = (
     Machine("edge_bf16_7nm_lpddr5", "Edge part, bf16, LPDDR5", 4.0, True),
     Machine("edge_ternary_7nm_lpddr5", "Edge part, ternary, LPDDR5", 4.0, False),
-    Machine("gpu_hbm3", "GPU with HBM3", 20.0, True, ("device", "board"), 3e12, 5e14),
+    Machine("gpu_hbm3", "GPU with HBM3", 5.0, True, ("device", "board"), 3e12, 5e14),
 )
 DATA = (
     Data("capture tiny", "tiny t0", 2048, 1.0), Data("capture tiny", "tiny t1", 2048, 2.0),

@@ -15,7 +15,13 @@ from made_up_study import (
     make_tables,
 )
 
-from santa_sim.report.break_even import BreakEven, break_even, machines_with_multiplier
+from hw_models.energy import _OP_PARTS, OTHER_ARITHMETIC
+from santa_sim.report.break_even import (
+    ARITHMETIC,
+    BreakEven,
+    break_even,
+    machines_with_multiplier,
+)
 from santa_sim.report.break_even_section import break_even_section, break_even_sentences
 from santa_sim.report.machines import bit_prices, has_multiplier, twins
 from santa_sim.report.view import View
@@ -30,6 +36,10 @@ def only_case(**changes) -> tuple[View, BreakEven]:
     found = break_even(view, view.cases[0], BF16)
     assert isinstance(found, BreakEven)
     return view, found
+
+
+def test_arithmetic_is_every_part_that_an_accelerator_charges_for_operations():
+    assert set(ARITHMETIC) == {*_OP_PARTS.values(), OTHER_ARITHMETIC}
 
 
 def test_both_savings_are_those_counted_by_hand():
@@ -126,4 +136,4 @@ def test_twins_differ_in_their_arithmetic_alone():
 
 def test_equal_prices_of_memory_are_named_once():
     prices = bit_prices(View(make_tables()))
-    assert [(p.name, p.nominal) for p in prices] == [("SRAM", 0.1), ("LPDDR5", 4.0), ("HBM3", 20.0)]
+    assert [(p.name, p.nominal) for p in prices] == [("SRAM", 0.1), ("LPDDR5", 4.0), ("HBM3", 5.0)]

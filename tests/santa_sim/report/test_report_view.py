@@ -11,6 +11,7 @@ from santa_sim.report.selection import (
     reference_accelerator,
     roles,
     typical,
+    within_budget,
 )
 from santa_sim.report.view import ERROR_BUDGET, View
 
@@ -104,6 +105,14 @@ def test_the_cheapest_method_keeps_the_budget_and_no_other_that_does_is_cheaper(
     best = cheapest_within_budget(view, view.cases[1], "gpu_hbm3")
     assert best["method"] in set(own["method"])
     assert best["board_energy_j"] == own["board_energy_j"].min()
+
+
+@pytest.mark.parametrize(("error", "high", "kept"), [
+    (0.08, 0.09, True), (0.08, 0.11, False), (0.08, float("nan"), True),
+    (0.11, float("nan"), False), (float("nan"), float("nan"), False),
+])
+def test_the_budget_is_kept_if_the_whole_interval_keeps_it(error, high, kept):
+    assert within_budget({"rel_error": error, "rel_error_high": high}) is kept
 
 
 def test_each_machine_is_ranked_by_its_widest_account(view):
