@@ -10,7 +10,7 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
-from santa_sim.methods.cdf import comb_rows, total_mass
+from santa_sim.methods.cdf import comb_rows, tile_masses
 from santa_sim.rng import DRAWS, uniform
 
 
@@ -28,10 +28,10 @@ def draw(mass, key, head, budget, tile, counts, tile_mass):  # type: ignore[no-u
     Σ = T·S_t on return; tile_mass: float64 [T], overwritten.
     """
     n = mass.shape[0]
+    tile_mass[:] = tile_masses(mass, tile)
     for t in range(tile_mass.shape[0]):
         stop = min(n, (t + 1) * tile)
         rows = mass[t * tile:stop]
-        tile_mass[t], _ = total_mass(rows)
         offset = uniform(key, DRAWS, t, head, 0)
         comb_rows(rows, 0.0, budget / tile_mass[t], offset, 0, budget, counts[t * tile:stop])
 
