@@ -7,13 +7,13 @@ from pathlib import Path
 from rich.markup import escape
 
 from santa_sim.methods.spec import label
-from santa_sim.report.printed import MISSING, percent, si, times
+from santa_sim.report.printed import MISSING, percent, plain, si
 from santa_sim.report.selection import cheapest_within_budget, dense_row
 from santa_sim.report.tables import ReportTables
 from santa_sim.report.view import ERROR_BUDGET, Case, View
 from santa_sim.study.load import LoadedStudy
 
-PIPED_COLUMNS = 140
+PIPED_COLUMNS = 110
 """Width of the table where stdout is no terminal that could say its own."""
 
 
@@ -47,12 +47,13 @@ def print_summary(tables: ReportTables) -> None:
     view = View(tables)
     table = Table(title=tables.title, box=box.SIMPLE_HEAD, caption=(
         "per decode step and layer; best: least energy in the machine's widest account with "
-        f"relative error up to {percent(ERROR_BUDGET)}; dense on a machine that cannot multiply: "
-        "its bf16 twin"
+        f"relative error up to {percent(ERROR_BUDGET)}; dense / best: how many times less than "
+        "dense (where dense cannot run: on the twin that can)"
     ))
-    for heading in ("accelerator", "best method"):
-        table.add_column(heading)
-    for heading in ("error", "energy", "dense", "less", "time", "dense", "less"):
+    longest = max(map(len, view.accelerators))
+    table.add_column("accelerator", min_width=longest)
+    table.add_column("best method", min_width=len("bernoulli_qk R=1024 2^k +"))
+    for heading in ("error", "energy", "dense / best", "time", "dense / best"):
         table.add_column(heading, justify="right")
     for case in view.cases:
         table.add_section()
@@ -73,9 +74,6 @@ def _cells(view: View, case: Case, accelerator: str) -> list[str]:
     cells = [accelerator, escape(str(best["method"])), percent(best["rel_error"])]
     dense = dense_row(view, case, accelerator)
     for column, unit in ((energy, "J"), ("time_s", "s")):
-        cells.append(si(best[column], unit))
-        if dense is None:
-            cells += [MISSING, MISSING]
-        else:
-            cells += [si(dense[column], unit), times(dense[column] / best[column])]
+        ratio = MISSING if dense is None else plain(dense[column] / best[column])
+        cells += [si(best[column], unit), ratio]
     return cells
