@@ -124,7 +124,7 @@ def _by_memory(view: View, found: BreakEven) -> Table:
         most = found.multiplies_j.nominal
         ratio = saved / most if most > 0 else math.inf
         rows.append((
-            price.name, _pj(Range(price.low, price.nominal, price.high)), si(saved, "J"),
+            price.name, f"{price.nominal:g} [{price.low:g}, {price.high:g}] pJ/bit", si(saved, "J"),
             si(most, "J"),
             "multipliers" if ratio < 1 else
             "bytes" if math.isinf(ratio) else f"bytes, {times(ratio)} as much",

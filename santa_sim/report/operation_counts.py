@@ -24,7 +24,7 @@ def operation_counts(view: View) -> Section:
     """Return the section on operations."""
     misfits = _misfits(view)
     folds = () if not misfits.rows else (
-        Fold(f"What does not run where ({len(misfits.rows)})", misfits),
+        Fold("What does not run where, and what it lacks", misfits),
     )
     return Section(
         name="operations",
@@ -126,18 +126,21 @@ def _remaining(view: View) -> Table:
 
 
 def _misfits(view: View) -> Table:
-    """Return method and machine, with phases and counts of the longest case."""
+    """Return what is lacking where, phases and counts of the longest case; equal reasons once."""
     wrong = view.means[~view.means["fits"]].sort_values("context", kind="stable")
-    wrong = wrong.drop_duplicates(["accelerator", "method"], keep="last")
-    wrong = wrong.sort_values(["accelerator", "method"], kind="stable")
+    wrong = wrong.drop_duplicates(["accelerator", "method"], keep="last").sort_index()
     labels = {c.number: c.label for c in view.cases}
+    methods: dict[tuple[str, str, int], list[str]] = {}
     columns = (wrong[c] for c in ("accelerator", "method", "misfit", "case"))
+    for machine, method, misfit, case in zip(*columns, strict=True):
+        methods.setdefault((machine, _reason(misfit), case), []).append(method)
+    machines: dict[tuple[str, str, str], list[str]] = {}
+    for (machine, reason, case), found in methods.items():
+        key = "; ".join(found), reason, labels[case]
+        machines.setdefault(key, []).append(view.accelerators[machine])
     return Table(
-        ("Accelerator", "Method", "What it lacks", "Counted in"),
-        tuple(
-            (view.accelerators[machine], method, _reason(misfit), labels[case])
-            for machine, method, misfit, case in zip(*columns, strict=True)
-        ),
+        ("Accelerators", "Methods", "What they lack", "Counted in"),
+        tuple(("; ".join(titles), *key) for key, titles in machines.items()),
     )
 
 

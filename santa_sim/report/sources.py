@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from typing import Any
 
-from santa_sim.report.printed import plain
+from santa_sim.report.printed import span
 from santa_sim.report.section import Fold, Said, Section, Table
 from santa_sim.report.view import View
 
-_HEADER = ("Constant", "Value", "Low", "High", "Unit", "Boundary", "Confidence", "Source")
+_HEADER = ("Constant", "Value [range]", "Boundary", "Confidence", "Source")
+_PREFIXABLE = ("op/s", "B/s", "W")
 
 
 def sources(view: View) -> Section:
@@ -53,25 +55,26 @@ def _title(view: View, name: str) -> str:
 
 def _constants(view: View, name: str) -> Table:
     rows = view.tables.constants
-    rows = rows[rows["accelerator"] == name]
-    marked = [i for i, flag in enumerate(rows["unverified"]) if bool(flag)]
+    records = rows[rows["accelerator"] == name].to_dict("records")
     return Table(
         _HEADER,
         tuple(
-            (str(r.path), _number(r.value), _number(r.low), _number(r.high), str(r.unit),
-             str(r.boundary).replace("_", " "),
-             ("⚠ " if bool(r.unverified) else "") + str(r.confidence), str(r.source))
-            for r in rows.itertuples()
+            (str(r["path"]), _value(r), str(r["boundary"]).replace("_", " "),
+             ("⚠ " if r["unverified"] else "") + str(r["confidence"]), str(r["source"]))
+            for r in records
         ),
-        frozenset({1, 2, 3}), frozenset(marked),
+        marked=frozenset(i for i, r in enumerate(records) if r["unverified"]),
     )
 
 
-def _number(value: object) -> str:
-    number = float(value)  # type: ignore[arg-type]
-    if number and not 1e-4 <= abs(number) < 1e7:
-        return f"{number:.4g}"
-    return plain(number, 4)
+def _value(row: Mapping[Any, Any]) -> str:
+    """Return a constant with its range, e.g. `4 [3.5, 14] pJ/bit`, `512 [300, 600] Gop/s`."""
+    ends = float(row["value"]), float(row["low"]), float(row["high"])
+    unit = "" if row["unit"] == "1" else str(row["unit"])
+    if unit in _PREFIXABLE:
+        return span(*ends, unit)
+    value, low, high = (f"{v:.4g}" for v in ends)
+    return f"{value} [{low}, {high}] {unit}".rstrip()
 
 
 def _flat(node: object, path: str = "") -> Iterator[tuple[str, str]]:
