@@ -97,7 +97,8 @@ def break_even(view: View, case: Case, machine: str) -> BreakEven | str:
     rows = view.rows(case, machine)
     dense = next((r for r in rows.values() if is_dense(r) and r["fits"]), None)
     if dense is None:
-        return f"Dense attention does not run on {title}, so there is nothing to save."
+        why = f"does not run on {title}" if any(map(is_dense, rows.values())) else "was not run"
+        return f"Dense attention {why}, so there is nothing that could be saved."
     sampled = _sampled(view, case, machine)
     if sampled is None:
         return f"No sampled method with exact scores runs on {title}."

@@ -58,6 +58,8 @@ def break_even_section(view: View) -> Section:
         )
         for i, case in enumerate(view.cases) for j, machine in enumerate(machines)
     }
+    if not any(panel.data for panel in panels.values()):
+        return Section("break-even", question, tuple(said), tables=tuple(tables))
     return Section(
         "break-even", question, tuple(said), Figure(menus, panels),
         "Where the rising line (bytes saved × 8 × pJ/bit) crosses a level line, both savings are "

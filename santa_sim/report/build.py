@@ -10,6 +10,7 @@ from santa_sim.report.energy_parts import energy_parts
 from santa_sim.report.error_energy import error_energy
 from santa_sim.report.operation_counts import operation_counts
 from santa_sim.report.page import page
+from santa_sim.report.printed import listed, several
 from santa_sim.report.section import Section
 from santa_sim.report.sources import sources
 from santa_sim.report.summary import summary
@@ -31,10 +32,14 @@ def write_report(tables: ReportTables, path: Path) -> None:
 def build_html(tables: ReportTables) -> str:
     """Return the report as one HTML page that loads nothing."""
     view = View(tables)
+    counted = listed([
+        several(len(view.cases), "kind of attention", "kinds of attention"),
+        several(view.points["method"].nunique(), "method", "methods"),
+        several(len(view.accelerators), "accelerator", "accelerators"),
+    ])
     byline = (
-        f"Study {tables.study_name}: {len(view.cases)} kinds of attention, "
-        f"{view.points['method'].nunique()} methods, {len(view.accelerators)} accelerators. "
-        "Every number is per decode step and layer, and predicted by a model, not measured."
+        f"Study {tables.study_name}: {counted}. Every number is per decode step and layer, and "
+        "predicted by a model, not measured."
     )
     return page(tables.title, tables.question, byline, report_sections(view))
 

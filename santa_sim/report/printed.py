@@ -100,6 +100,11 @@ def change(ratio: float, what: str) -> str:
     )
 
 
+def several(number: int, one: str, many: str) -> str:
+    """Return `1 method` or `24 methods`."""
+    return f"{number:,} {one if number == 1 else many}"
+
+
 def listed(texts: list[str]) -> str:
     """Return texts as `a`, `a and b` or `a, b and c`."""
     return " and ".join([", ".join(texts[:-1]), texts[-1]] if len(texts) > 1 else texts)

@@ -107,7 +107,7 @@ def test_without_a_twin_only_the_ceiling_is_known():
 
 
 @pytest.mark.parametrize(("methods", "reason"), [
-    (METHODS[1:], "Dense attention does not run"), (METHODS[:1], "No sampled method"),
+    (METHODS[1:], "Dense attention was not run"), (METHODS[:1], "No sampled method"),
 ])
 def test_what_cannot_be_compared_is_said(methods, reason):
     view = View(make_tables(data=DATA[2:3], methods=methods))

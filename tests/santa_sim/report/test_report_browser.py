@@ -1,7 +1,7 @@
 """What a reader sees: the page in a real browser."""
 
 import pytest
-from made_up_study import make_tables
+from made_up_study import DATA, MACHINES, METHODS, make_tables
 from test_report_page import EVIL, evil_tables
 
 from santa_sim.report.build import write_report
@@ -197,4 +197,15 @@ def test_names_with_markup_are_shown_as_they_are(chromium, tmp_path):
     assert visit.page.locator("h1").inner_text().startswith(EVIL[:20])
     labels = visit.page.evaluate(TEXTS, "#figure-bytes .ytick text")
     assert any("<script>" in t["text"] for t in labels)
+    visit.page.close()
+
+
+def test_one_case_method_and_machine_make_a_page_without_idle_menus(chromium, tmp_path):
+    path = tmp_path / "small.html"
+    write_report(make_tables(data=DATA[:1], methods=METHODS[3:4], machines=MACHINES[:1]), path)
+    visit = Visit(chromium, path, 1280)
+    assert visit.complaints == []
+    shown = [m for m in visit.page.locator("select").all() if m.is_visible()]
+    assert all(m.locator("option").count() > 1 for m in shown)
+    assert visit.figure("bytes").locator(".main-svg").first.bounding_box()["height"] > 150
     visit.page.close()
