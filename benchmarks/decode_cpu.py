@@ -6,8 +6,8 @@ Run it with one thread per library and on one core:
         python benchmarks/decode_cpu.py --out decode_cpu.json
 
 All times are CPU seconds of the thread, so that other work on the machine that takes the core away
-does not count (what it does to caches and memory does). Candidates take turns, and every turn uses
-the next of two caches, larger than a last-level cache together, so that none finds its keys there.
+does not count (what it does to caches and memory does). Candidates take turns, and every run uses
+another copy of keys and values than the run before it, so that none finds its keys in a cache.
 """
 
 from __future__ import annotations
@@ -91,13 +91,19 @@ def caches(context: int, dtype: Dtype) -> list[tuple[Any, Any, Any]]:
 
 
 def timed(candidates: dict[str, Callable[[int], Any]], repeats: int) -> dict[str, Spread]:
-    """Run candidates in turns, each with the number of the turn; the first turn is not counted."""
+    """Run candidates in turns; the first turn is not counted.
+
+    Each run gets a number, whose remainder by COPIES says which caches to use: not the ones that
+    the run before it has just read.
+    """
     seconds: dict[str, list[float]] = {name: [] for name in candidates}
-    for turn in range(repeats + 1):
+    number = 0
+    for _ in range(repeats + 1):
         for name, run in candidates.items():
             start = time.thread_time()
-            run(turn)
+            run(number)
             seconds[name].append(time.thread_time() - start)
+            number += 1
     return {
         name: Spread(statistics.median(runs[1:]), min(runs[1:]), max(runs[1:]))
         for name, runs in seconds.items()
@@ -110,10 +116,10 @@ def score_stage(data: list[Any], repeats: int) -> dict[str, Spread]:
     out = np.empty((HEADS, context), np.float32)
 
     def reader(read: Callable[..., Any], as_type: Any) -> Callable[[int], Any]:
-        return lambda turn: read(data[turn % COPIES][1].reshape(-1).view(as_type))
+        return lambda number: read(data[number % COPIES][1].reshape(-1).view(as_type))
 
-    def scores(turn: int) -> None:
-        q, k, _ = data[turn % COPIES]
+    def scores(number: int) -> None:
+        q, k, _ = data[number % COPIES]
         head_scores(q[0], k[0], out)
 
     return timed(
@@ -140,12 +146,12 @@ def whole_method(
 ) -> dict[str, Spread]:
     """Time `decode`, NumPy's version of the same method, and both of NumPy's products."""
 
-    def ours(turn: int) -> None:
-        decode(spec, *data[turn % COPIES])
+    def ours(number: int) -> None:
+        decode(spec, *data[number % COPIES])
 
     def theirs(how: str) -> Callable[[int], Any]:
-        def run(turn: int) -> None:
-            q, k, v = data[turn % COPIES]
+        def run(number: int) -> None:
+            q, k, v = data[number % COPIES]
             counterpart(q[0], k[0], v[0], how)
 
         return run

@@ -59,6 +59,10 @@ def dot_tile(  # type: ignore[no-untyped-def]
         zero = zeros(SINGLE, LANES)
         sums = [[cgutils.alloca_once_value(builder, zero) for _ in rows] for _ in heads]
 
+        # the first line of each row is fetched from twice as far, for its page's translation
+        far = builder.mul(ahead, ir.Constant(row.type, 2))
+        for start in rows:
+            prefetch(builder, builder.gep(start, [far]))
         columns = array_columns(context, builder, q_type, q)
         vectors = builder.sdiv(columns, ir.Constant(row.type, LANES))
         with cgutils.for_range(builder, vectors, intp=row.type) as loop:

@@ -16,9 +16,8 @@ _BLOCK = 128
 """Keys whose scores are gathered before they go out: rows of `out` that lie a power of two apart
 would push one another out of the cache if every tile wrote to all of them."""
 
-_AHEAD_BYTES = 12288
-"""Prefetch distance: several cache lines per KV head ahead, still within a first-level cache."""
-
+_AHEAD_BYTES = 8192
+"""Prefetch distance: a few cache lines per KV head, well within a first-level cache."""
 
 _LINE_BYTES = 64
 
@@ -63,7 +62,7 @@ def _scores(q: NDArray[np.float32], k: StoredView, out: NDArray[np.float32]) -> 
     heads = q.shape[0]
     group = heads // k.heads
     keys = TILE_BYTES // k.item_bytes
-    ahead = _AHEAD_BYTES // max(1, abs(k.row_bytes)) * k.row_bytes
+    ahead = max(1, _AHEAD_BYTES // max(1, abs(k.row_bytes))) * k.row_bytes
     block = np.empty((heads, _BLOCK), np.float32)
     for start in range(0, k.rows, _BLOCK):
         stop = min(k.rows, start + _BLOCK)

@@ -15,11 +15,9 @@ from santa_sim.kernels.weigh_tile import weigh_tile
 _BLOCK = 128
 """Rows whose weights are widened to float64 together."""
 
-_RUN = 4
-"""Rows that one KV head takes before the next: few, so that memory is read almost in order."""
-
-_AHEAD_BYTES = 16384
-"""Prefetch distance, as in `santa_sim.kernels.scores`."""
+_RUN_BYTES = 16384
+"""Stretch of memory whose rows one KV head takes before the next, and the prefetch distance: short,
+so that memory is read almost in order and waits in a first-level cache."""
 
 
 def weighted_rows(weights: NDArray[np.float32], v: NDArray[Any], out: NDArray[np.float64]) -> None:
@@ -38,7 +36,7 @@ def weighted_rows(weights: NDArray[np.float32], v: NDArray[Any], out: NDArray[np
 def _weighted(weights: NDArray[np.float32], v: StoredView, out: NDArray[np.float64]) -> None:
     heads = weights.shape[0]
     group = heads // v.heads
-    ahead = _AHEAD_BYTES // max(1, abs(v.row_bytes)) * v.row_bytes
+    run = min(max(1, _RUN_BYTES // max(1, abs(v.row_bytes))), _BLOCK)
     block = np.empty((heads, _BLOCK), np.float64)
     out[:] = 0.0
     for start in range(0, v.rows, _BLOCK):
@@ -47,12 +45,12 @@ def _weighted(weights: NDArray[np.float32], v: StoredView, out: NDArray[np.float
         for g in range(np.uint64(heads)):
             for i in range(np.uint64(stop - start)):
                 block[g, i] = weights[g, np.uint64(start) + i]
-        for i in range(start, stop, _RUN):
-            count = min(_RUN, stop - i)
+        for i in range(start, stop, run):
+            count = min(run, stop - i)
             for h in range(v.heads):
                 first = h * group
                 for g in range(0, group, HEADS):
-                    weigh_tile(v, i, count, h, ahead, block, i - start, first + g,
+                    weigh_tile(v, i, count, h, run * v.row_bytes, block, i - start, first + g,
                                first + group - 1, out)
 
 

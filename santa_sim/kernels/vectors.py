@@ -76,8 +76,12 @@ def array_columns(context: Any, builder: Any, array_type: Any, array: Any) -> An
 
 
 def prefetch(builder: Any, pointer: Any) -> None:
-    """Ask for the cache line at a byte pointer, which need not be valid memory."""
+    """Ask for the cache line at a byte pointer, which need not be valid memory, for reading once.
+
+    A line that will not be read again stays out of the outer caches, where it would displace
+    queries and sums.
+    """
     kind = ir.FunctionType(ir.VoidType(), [pointer.type, _WORD, _WORD, _WORD])
     function = builder.module.declare_intrinsic("llvm.prefetch", [pointer.type], kind)
-    read, keep, data = (ir.Constant(_WORD, value) for value in (0, 3, 1))
-    builder.call(function, [pointer, read, keep, data])
+    read, once, data = (ir.Constant(_WORD, value) for value in (0, 0, 1))
+    builder.call(function, [pointer, read, once, data])
