@@ -71,6 +71,25 @@ def systematic(q: Array, k: Array, v: Array, product: str, samples: int) -> Arra
     return _mean_of_rows(counts, np.full(counts.shape[1], 1 / samples), q, v)
 
 
+def at_thresholds(
+    q: Array, k: Array, v: Array, product: str, samples: int, stratified: bool
+) -> Array:
+    """`santa_iid`, or `santa_stratified` with one threshold in each of S strata."""
+    s = PRODUCTS[product][0](_grouped(q, k), as_float32(k)).reshape(len(q), -1)
+    s -= s.max(axis=1, keepdims=True)
+    np.exp(s, out=s)
+    cdf = np.cumsum(s, axis=1, dtype=np.float64)
+    u = np.random.default_rng(0).random((len(q), samples))
+    if stratified:
+        u = (u + np.arange(samples)) / samples
+    n = cdf.shape[1]
+    counts = np.stack([
+        np.bincount(np.searchsorted(row, t * row[-1], side="right"), minlength=n)
+        for row, t in zip(cdf, u, strict=True)
+    ])
+    return _mean_of_rows(counts, np.full(n, 1 / samples), q, v)
+
+
 def flash(q: Array, k: Array, v: Array, product: str, samples: int, tile: int) -> Array:
     """`s2anta_flash` for n a multiple of the tile."""
     s = PRODUCTS[product][0](_grouped(q, k), as_float32(k)).reshape(len(q), -1, tile)
