@@ -21,8 +21,10 @@ class Problem:
 
     def __str__(self) -> str:
         where = self.file + (f":{self.line}" if self.line is not None else "")
-        dotted = dotted_path(self.path)
-        return ": ".join(part for part in (where, dotted, self.message) if part)
+        dotted = shortened(dotted_path(self.path), 300)
+        line = ": ".join(part for part in (where, dotted, self.message) if part)
+        # a name in the file may hold line breaks or terminal codes
+        return "".join(c if c.isprintable() else repr(c)[1:-1] for c in line)
 
 
 class SpecError(ValueError):
@@ -34,6 +36,23 @@ class SpecError(ValueError):
         super().__init__("\n".join(map(str, found)))
 
 
+def shortened(text: str, length: int = 80) -> str:
+    """Return `text`, cut to `length` characters where it is longer."""
+    return text if len(text) <= length else text[: length - 3] + "..."
+
+
+def shown(value: object) -> str:
+    """Return a value as a message shows it: on one line, and short however long the value is."""
+    if isinstance(value, dict):
+        return "a mapping" if value else "an empty mapping"
+    if isinstance(value, list | tuple):
+        return "a list" if value else "an empty list"
+    try:
+        return "nothing" if value is None else shortened(repr(value))
+    except ValueError:  # Python does not print whole numbers of more than 4300 digits
+        return "a whole number of thousands of digits"
+
+
 def dotted_path(path: KeyPath) -> str:
     """Return `a.b[2].c` for ('a', 'b', 2, 'c')."""
     text = ""
@@ -41,7 +60,8 @@ def dotted_path(path: KeyPath) -> str:
         if isinstance(part, int):
             text += f"[{part}]"
         else:
-            text += f".{part}" if text else part
+            name = part or "''"
+            text += f".{name}" if text else name
     return text
 
 
@@ -55,11 +75,12 @@ def did_you_mean(name: str, valid: Iterable[str]) -> str:
 
 @dataclass
 class Document:
-    """A parsed YAML file: plain data, and the line of every key path."""
+    """A parsed YAML file: plain data, the line of every key path, and the text they are from."""
 
     file: str
     data: Any
     lines: dict[KeyPath, int] = field(default_factory=dict)
+    text: str = field(default="", repr=False)
 
     def line_of(self, path: KeyPath) -> int | None:
         """Return the line of the longest known prefix of `path`."""

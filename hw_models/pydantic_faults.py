@@ -10,7 +10,7 @@ from typing import Any, get_args
 from pydantic import BaseModel, ValidationError
 from pydantic.fields import FieldInfo
 
-from hw_models.problems import Document, KeyPath, Problem, did_you_mean
+from hw_models.problems import Document, KeyPath, Problem, did_you_mean, shown
 
 
 def explain(
@@ -42,7 +42,10 @@ def _explain(
     document: Document, model: type[BaseModel], at: KeyPath, error: Mapping[str, Any]
 ) -> Problem:
     kind, value, context = error["type"], error.get("input"), error.get("ctx", {})
-    path = _existing(document, (*at, *error["loc"]), keep_last=kind == "missing")
+    location = (*at, *error["loc"])
+    path = _existing(document.data, location)
+    if kind == "missing":
+        path = (*_existing(document.data, location[:-1]), location[-1])
     if kind == "extra_forbidden":
         valid = {name for owner in _owners(model, error["loc"][:-1]) for name in _keys(owner)}
         return document.problem(path, "unknown key" + did_you_mean(str(path[-1]), valid))
@@ -53,20 +56,24 @@ def _explain(
         return document.problem((*path, tag_key), "required key is missing")
     if kind in ("literal_error", "enum", "union_tag_invalid"):
         names = _quoted(str(context.get("expected_tags") or context.get("expected")))
-        got = context.get("tag", value)
         if isinstance(value, dict) and tag_key in value:
-            path = (*path, tag_key)
-        return document.problem(path, f"got {_shown(got)}" + did_you_mean(str(got), names))
+            path, value = (*path, tag_key), value[tag_key]
+        near = value if isinstance(value, str) else ""
+        return document.problem(path, f"got {shown(value)}" + did_you_mean(near, names))
     if kind in ("value_error", "assertion_error"):  # our own words, which say what they got
         return document.problem(path, str(context.get("error", error["msg"])))
-    message = error["msg"][:1].lower() + error["msg"][1:]
-    got = "" if isinstance(value, dict | list) else f"; got {_shown(value)}"
-    return document.problem(path, message + got)
+    message = _IN_YAML.get(kind) or error["msg"][:1].lower() + error["msg"][1:]
+    return document.problem(path, f"{message}; got {shown(value)}")
 
 
-def _shown(value: object) -> str:
-    text = repr(value)
-    return text if len(text) <= 80 else text[:77] + "..."
+_IN_YAML = {
+    **dict.fromkeys(
+        ("model_type", "model_attributes_type", "dict_type"), "must be a mapping of keys to values"
+    ),
+    **dict.fromkeys(("list_type", "tuple_type"), "must be a list"),
+    **dict.fromkeys(("list_too_short", "too_short"), "must have at least one item"),
+}
+"""What pydantic says in terms of Python's types, in terms of YAML's."""
 
 
 def _quoted(expected: str) -> list[str]:
@@ -74,16 +81,19 @@ def _quoted(expected: str) -> list[str]:
     return re.findall(r"'([^']*)'", expected) or re.split(r", | or ", expected)
 
 
-def _existing(document: Document, path: Sequence[str | int], *, keep_last: bool) -> KeyPath:
-    """Drop union tags and model names that pydantic puts into a location but YAML does not have."""
-    node, kept = document.data, []
-    for index, part in enumerate(path):
-        if _holds(node, part):
-            node = node[part]
-        elif not (keep_last and index == len(path) - 1):
-            continue
-        kept.append(part)
-    return tuple(kept)
+def _existing(node: object, path: Sequence[str | int]) -> KeyPath:
+    """Drop union tags and model names that pydantic puts into a location but YAML does not have.
+
+    A tag may be spelt like a key that stands beside the one meant; the reading that keeps more
+    parts wins, and of two equally long ones that without the tag.
+    """
+    if not path:
+        return ()
+    skipped = _existing(node, path[1:])
+    if not _holds(node, path[0]):
+        return skipped
+    kept = (path[0], *_existing(node[path[0]], path[1:]))  # type: ignore[index]
+    return kept if len(kept) > len(skipped) else skipped
 
 
 def _holds(node: object, part: str | int) -> bool:

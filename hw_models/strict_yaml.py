@@ -7,7 +7,15 @@ from typing import Any, TypeVar
 
 from pydantic import BaseModel, ValidationError
 
-from hw_models.problems import Document, KeyPath, Problem, SpecError, did_you_mean, dotted_path
+from hw_models.problems import (
+    Document,
+    KeyPath,
+    Problem,
+    SpecError,
+    did_you_mean,
+    dotted_path,
+    shown,
+)
 from hw_models.pydantic_faults import explain
 
 __all__ = [
@@ -37,6 +45,7 @@ _TAG = "tag:yaml.org,2002:"
 def load(path: str | Path) -> Document:
     """Read one YAML 1.2 file; raises `SpecError` if it is missing, unreadable or not YAML."""
     file = str(path)
+    check_name(file)
     try:
         with Path(path).open("rb") as stream:
             raw = stream.read(MAX_BYTES + 1)  # bounded: the path may name a pipe or a device
@@ -49,6 +58,16 @@ def load(path: str | Path) -> Document:
     if len(raw) > MAX_BYTES:
         raise SpecError(Problem(f"file is larger than {MAX_BYTES} bytes", file))
     return parse(text, file)
+
+
+def check_name(path: str) -> None:
+    """Raise `SpecError` for a path that no record could hold: not UTF-8, or with a NUL."""
+    try:
+        path.encode()
+    except UnicodeEncodeError:
+        raise SpecError(Problem("the path is not UTF-8 text", path)) from None
+    if "\0" in path:
+        raise SpecError(Problem("a path cannot hold a NUL character", path))
 
 
 def parse(text: str, file: str) -> Document:
@@ -72,7 +91,7 @@ def parse(text: str, file: str) -> Document:
         raise SpecError(Problem("too deeply nested", file)) from None
     except (YAMLError, ValueError) as error:
         raise SpecError(Problem(f"not valid YAML: {_one_line(error)}", file)) from None
-    document = Document(file, None)
+    document = Document(file, None, text=text)
     if root is not None:
         document.lines[()] = root.start_mark.line + 1
         document.data = _Reader(document, yaml.constructor).read(root, (), 0)
@@ -151,8 +170,8 @@ class _Reader:
             raise self._fault(node, path, f"tag '{node.tag}' is not supported")
         try:
             return self._constructor.construct_object(node)
-        except ValueError as error:
-            raise self._fault(node, path, f"not a valid {kind}: {_one_line(error)}") from None
+        except ValueError:
+            raise self._fault(node, path, f"not a valid {kind}: {shown(node.value)}") from None
 
     def _fault(self, node: Any, path: KeyPath, message: str) -> SpecError:
         return SpecError(Problem(message, self._document.file, node.start_mark.line + 1, path))
@@ -175,8 +194,8 @@ def validate(document: Document, model: type[Model], at: KeyPath = ()) -> Model:
         except (KeyError, IndexError, TypeError):
             raise SpecError(document.problem(at[: depth + 1], "required key is missing")) from None
     if not isinstance(data, dict):
-        got = "nothing" if data is None else type(data).__name__
-        raise SpecError(document.problem(at, f"must be a mapping of keys to values, got {got}"))
+        message = f"must be a mapping of keys to values, got {shown(data)}"
+        raise SpecError(document.problem(at, message))
     try:
         return model.model_validate(data)
     except ValidationError as error:

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.lib.npyio import NpzFile
 from numpy.typing import NDArray
 
-from hw_models.strict_yaml import Problem, SpecError
+from hw_models.strict_yaml import Problem, SpecError, check_name
 
 _ZIP_MAGIC = b"PK\x03\x04"
 
@@ -23,7 +23,10 @@ def read_arrays(path: Path) -> dict[str, NDArray[Any]]:
     Raises `SpecError` naming the file, and the array where one is at fault, if the file is missing,
     not an npz, truncated or damaged, or holds pickled objects (which are never unpickled).
     """
+    check_name(str(path))
     try:
+        if path.exists() and not path.is_file():  # to open a pipe would wait for ever
+            raise SpecError(Problem("cannot read: is not a regular file", str(path)))
         with path.open("rb") as file:
             magic = file.read(len(_ZIP_MAGIC))
     except OSError as error:
@@ -55,7 +58,8 @@ def _read_one(path: Path, archive: NpzFile, name: str) -> NDArray[Any]:
         ) from None
     if not isinstance(array, np.ndarray):
         raise SpecError(Problem("is not a NumPy array", str(path), path=(name,)))
-    return array
+    # files of other machines and of MATLAB habits: kernels want this machine's bytes, rows last
+    return np.asarray(array, dtype=array.dtype.newbyteorder("="), order="C")
 
 
 def read_json_text(path: Path, arrays: dict[str, NDArray[Any]], name: str) -> object:

@@ -15,26 +15,36 @@ from hw_models.problems import SpecError
 from santa_sim.report.build import write_report
 from santa_sim.study.load import LoadedStudy, load_study
 from santa_sim.study.output import REPORT, OutputFolder, study_text, write_record, write_tables
+from santa_sim.study.process import Stopped, leave, lenient_stdout, raising_on_signals
 from santa_sim.study.provenance import provenance
 from santa_sim.study.run import Progress, run_loaded, usable_cores
 from santa_sim.study.spec import study_schema
 from santa_sim.study.summary import print_plan, print_summary
 
-OK, FAILED, BAD_INPUT, INTERRUPTED = 0, 1, 2, 130
+OK, FAILED, BAD_INPUT = 0, 1, 2
+MAX_LINES = 20
+"""Faults that are printed; a wrong file in a right place has dozens."""
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run the command line; returns 0, 1 if a point failed, or 2 if the input is wrong."""
+    """Run the command line; returns 0, 1 if a point failed, or 2 if the input is wrong.
+
+    Returns 128 and the signal's number after an interrupt, with nothing written.
+    """
     given = list(sys.argv[1:] if arguments is None else arguments)
     options = _parser().parse_args(given)
     try:
-        return _run(options, shlex.join(["python", "-m", "santa_sim.study", *given]))
+        with raising_on_signals():
+            return _run(options, shlex.join(["python", "-m", "santa_sim.study", *given]))
     except SpecError as error:
-        sys.stderr.write(f"{error}\n")
+        lines = str(error).splitlines()
+        more = len(lines) - MAX_LINES
+        shown = [*lines[:MAX_LINES], *([f"... and {more} more"] if more > 0 else [])]
+        print(*shown, sep="\n", file=sys.stderr)  # noqa: T201
         return BAD_INPUT
-    except KeyboardInterrupt:
-        sys.stderr.write("interrupted; nothing was written\n")
-        return INTERRUPTED
+    except Stopped as stop:
+        print("interrupted; nothing was written", file=sys.stderr)  # noqa: T201
+        return 128 + stop.signal
 
 
 def _run(options: argparse.Namespace, command: str) -> int:
@@ -42,7 +52,8 @@ def _run(options: argparse.Namespace, command: str) -> int:
     loaded = load_study(options.file, options.set)
     target = options.out or Path("runs") / loaded.study.name
     if options.dry_run:
-        print_plan(loaded, target)
+        with lenient_stdout():
+            print_plan(loaded, target)
         return OK
     with OutputFolder(target) as output:
         with _progress(loaded, options.quiet) as progress:
@@ -56,13 +67,18 @@ def _run(options: argparse.Namespace, command: str) -> int:
             if computed:
                 tables = result.report_tables(record, resolved)
                 write_report(tables, output.staging / REPORT)
-        finally:  # a fault in the report must not cost the results
-            output.publish()
-    if computed:
-        print_summary(tables)
+        except Exception as error:
+            (output.staging / REPORT).unlink(missing_ok=True)
+            if not isinstance(error, OSError):  # a fault in the report must not cost the results
+                output.publish()
+            raise
+        output.publish()
     for sentence in result.failed:
-        sys.stderr.write(f"{sentence}\n")
-    sys.stdout.write(f"{target / REPORT if computed else target}\n")
+        print(sentence, file=sys.stderr)  # noqa: T201
+    with lenient_stdout():
+        if computed:
+            print_summary(tables)
+        print(target / REPORT if computed else target)  # noqa: T201
     return FAILED if result.failed else OK
 
 
@@ -73,7 +89,7 @@ def _parser() -> argparse.ArgumentParser:
         "tables and a report.",
     )
     parser.add_argument("file", type=Path, metavar="FILE", help="the study, a YAML file")
-    parser.add_argument("--out", type=Path, metavar="DIR", help="output folder (runs/<name>)")
+    parser.add_argument("--out", type=_folder, metavar="DIR", help="output folder (runs/<name>)")
     parser.add_argument(
         "--set", action="append", default=[], metavar="a.b=c",
         help="change one value of the study, such as seeds.count=4 or data[0].context=8192",
@@ -105,8 +121,14 @@ class _PrintSchema(argparse.Action):
         parser.exit()
 
 
+def _folder(text: str) -> Path:
+    if not text:
+        raise argparse.ArgumentTypeError("must name a folder; '.' is this one")
+    return Path(text)
+
+
 def _jobs(text: str) -> int:
-    count = int(text) if text.isdecimal() else 0
+    count = int(text) if text.isdecimal() and len(text) < 5 else 0
     if not 1 <= count <= 1024:
         raise argparse.ArgumentTypeError(f"must be a whole number in 1..1024, got '{text}'")
     return count
@@ -132,4 +154,4 @@ def _progress(loaded: LoadedStudy, quiet: bool) -> Iterator[Progress | None]:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    leave(main())

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
@@ -84,7 +85,8 @@ def datasets(spec: CaptureData | SyntheticData, sources: Sources) -> Iterator[Da
 
 
 def _captured(spec: CaptureData, sources: Sources) -> Iterator[Dataset]:
-    capture = sources.capture(spec.capture)
+    with _at("capture"):
+        capture = sources.capture(spec.capture)
     # reading the steps here reports a wrong trace, layer or step before any work is done
     try:
         steps = capture.steps(traces=spec.traces, layers=spec.layers, steps=spec.steps)
@@ -102,7 +104,8 @@ def _captured(spec: CaptureData, sources: Sources) -> Iterator[Dataset]:
 
 
 def _synthetic(spec: SyntheticData, sources: Sources) -> Dataset:
-    geometry = load_geometry(spec.geometry)
+    with _at("geometry"):
+        geometry = load_geometry(spec.geometry)
     simulated = spec.simulated_kv_heads or geometry.num_kv_heads
     if geometry.num_kv_heads % simulated:
         raise SpecError(Problem(
@@ -111,12 +114,17 @@ def _synthetic(spec: SyntheticData, sources: Sources) -> Dataset:
         ))
     if (spec.fit is None) == (spec.effective_support is None):
         raise SpecError(Problem("give either fit or effective_support"))
+    if spec.effective_support is not None and spec.effective_support > spec.context:
+        raise SpecError(Problem(
+            f"must not be above the context, {spec.context}, got {spec.effective_support:g}",
+            path=("effective_support",),
+        ))
     fitted: dict[str, Any] = {"effective_support": spec.effective_support}
     content = spec.model_dump_json()
     if spec.fit is not None:
-        fitted = sources.fit(spec.fit).parameters(
-            simulated * geometry.group_size, spec.context
-        )
+        with _at("fit"):
+            fit = sources.fit(spec.fit)
+        fitted = fit.parameters(simulated * geometry.group_size, spec.context)
         content += sources.capture(spec.fit).sha256
     return Dataset(
         source=f"synthetic {geometry.name}", name=f"{geometry.name} {spec.law.kind}",
@@ -128,6 +136,39 @@ def _synthetic(spec: SyntheticData, sources: Sources) -> Dataset:
     )
 
 
+@contextmanager
+def _at(key: str) -> Iterator[None]:
+    """Place what is wrong with what `key` names, and what arithmetic makes of it, at that key."""
+    try:
+        with _loud_arithmetic():
+            yield
+    except SpecError as error:
+        raise SpecError(
+            p if p.file else replace(p, path=(key, *p.path)) for p in error.problems
+        ) from None
+    except ARITHMETIC_FAULTS as error:
+        raise SpecError(Problem(f"cannot be used: {error}", path=(key,))) from None
+
+
+ARITHMETIC_FAULTS = (ArithmeticError, ValueError, MemoryError)
+"""What numbers too large, too small or too many end in."""
+
+
+def _loud_arithmetic() -> np.errstate:
+    return np.errstate(over="raise", divide="raise", invalid="raise")
+
+
+def make_steps(dataset: Dataset) -> list[AttentionStep]:
+    """Return the steps of a dataset; raises `SpecError` if numbers or memory do not allow them."""
+    try:
+        with _loud_arithmetic():
+            return dataset.make()
+    except SpecError:
+        raise
+    except ARITHMETIC_FAULTS as error:
+        raise SpecError(Problem(f"{dataset.name} cannot be made: {error}")) from None
+
+
 _CHUNK_ROWS = 8192
 
 
@@ -135,7 +176,13 @@ def exact_output(step: AttentionStep) -> NDArray[np.float64]:
     """Return Σ_i p_i v_i in float64, [B, H, d], against which errors are taken.
 
     Keys and values are decoded a few thousand rows at a time, so memory stays small.
+    Raises `FloatingPointError` where a score is not finite.
     """
+    with _loud_arithmetic():
+        return _exact_output(step)
+
+
+def _exact_output(step: AttentionStep) -> NDArray[np.float64]:
     out = np.zeros(step.q.shape)
     group = step.q.shape[1] // step.k.shape[2]
     for b, n in enumerate(step.seq_lens):

@@ -8,9 +8,9 @@ import itertools
 from collections.abc import Iterator
 from typing import Any
 
-from hw_models.strict_yaml import Document, KeyPath, SpecError
+from hw_models.problems import Document, KeyPath, SpecError, shortened, shown
 
-MAX_ENTRIES = 1_000_000
+MAX_ENTRIES = 100_000
 """Entries one block may expand to; a slip such as a long grid of grids stops here."""
 
 _BLOCKS = ("grid", "zip", "list")
@@ -44,8 +44,13 @@ def expand(document: Document, at: KeyPath) -> Iterator[Document]:
     if total > MAX_ENTRIES:
         raise SpecError(document.problem(at, f"expands to {total:,} entries, over {MAX_ENTRIES:,}"))
     base = {key: value for key, value in entry.items() if key not in _BLOCKS}
+    lines = {
+        ("entry", *path[len(at):]): line
+        for path, line in document.lines.items() if path[: len(at)] == at
+    }
     for combination in itertools.product(*axes):
-        yield _with_choices(document, at, base, [c for part in combination for c in part])
+        choices = [choice for part in combination for choice in part]
+        yield _with_choices(document, base, lines, choices)
 
 
 def _axes(
@@ -62,42 +67,48 @@ def _axes(
     for key, values in content.items():
         if not isinstance(values, list) or not values:
             raise SpecError(document.problem(
-                (*at, key), f"must be a list of values, with at least one; got {values!r}"
+                (*at, key), f"must be a list of values, with at least one; got {shown(values)}"
             ))
-        columns.append([(_split(key), value, (*at, key, i)) for i, value in enumerate(values)])
+        path = _split(document, (*at, key), key)
+        columns.append([(path, value, (*at, key, i)) for i, value in enumerate(values)])
     if block == "grid":
         yield from ([[choice] for choice in column] for column in columns)
         return
     lengths = {key: len(values) for key, values in content.items()}
     if len(set(lengths.values())) > 1:
-        raise SpecError(document.problem(at, f"lists must be equally long, got {lengths}"))
+        given = shortened(", ".join(f"{key}: {length}" for key, length in lengths.items()), 200)
+        raise SpecError(document.problem(at, f"lists must be equally long, got {given}"))
     yield [list(row) for row in zip(*columns, strict=True)]
 
 
 def _choices(document: Document, at: KeyPath, item: Any) -> list[Choice]:
     if not isinstance(item, dict) or not item:
-        raise SpecError(document.problem(at, f"must be a mapping of keys to values, got {item!r}"))
-    return [(_split(key), value, (*at, key)) for key, value in item.items()]
+        message = f"must be a mapping of keys to values, got {shown(item)}"
+        raise SpecError(document.problem(at, message))
+    return [
+        (_split(document, (*at, key), key), value, (*at, key)) for key, value in item.items()
+    ]
 
 
-def _split(key: str) -> KeyPath:
-    return tuple(key.split("."))
+def _split(document: Document, at: KeyPath, key: str) -> KeyPath:
+    path = tuple(key.split("."))
+    if not all(path):
+        raise SpecError(document.problem(at, "must be a key, or keys joined by single dots"))
+    return path
 
 
 def _with_choices(
-    document: Document, at: KeyPath, base: dict[str, Any], choices: list[Choice]
+    document: Document, base: dict[str, Any], block_lines: dict[KeyPath, int],
+    choices: list[Choice],
 ) -> Document:
-    entry = copy.deepcopy(base)
-    lines = {
-        ("entry", *path[len(at):]): line
-        for path, line in document.lines.items() if path[: len(at)] == at
-    }
+    entry, lines = copy.deepcopy(base), dict(block_lines)
     taken: set[KeyPath] = set()
     for path, value, origin in choices:
         if path in taken:
             raise SpecError(document.problem(origin, f"'{'.'.join(map(str, path))}' is set twice"))
         taken.add(path)
-        _put(document, origin, entry, path, value)
+        # a copy, for a later choice may set a key inside this value
+        _put(document, origin, entry, path, copy.deepcopy(value))
         line = document.line_of(origin)
         if line is not None:
             lines[("entry", *path)] = line

@@ -12,6 +12,7 @@ from pydantic import BaseModel
 
 from hw_models.accelerator import Accelerator
 from hw_models.catalogue import load_accelerator
+from hw_models.problems import shown
 from hw_models.strict_yaml import (
     Document,
     Problem,
@@ -48,10 +49,7 @@ class LoadedStudy:
     def relocated(self, dataset: int, error: SpecError) -> SpecError:
         """Return the error with faults that name no file placed at the dataset's entry."""
         place = self.places[dataset]
-        return SpecError(
-            p if p.file else replace(place, message=p.message, path=(*place.path, *p.path))
-            for p in error.problems
-        )
+        return SpecError(_located(place, error))
 
 
 def load_study(path: str | Path, overrides: Sequence[str] = ()) -> LoadedStudy:
@@ -65,7 +63,7 @@ def load_study(path: str | Path, overrides: Sequence[str] = ()) -> LoadedStudy:
     for text in overrides:
         _override(document, text)
     outline = validate(document, Outline)
-    folder = Path(path).resolve().parent
+    folder = _folder(Path(path))
     problems: list[Problem] = []
     methods = dict.fromkeys(m for m, _ in _entries(document, "methods", MethodEntry, problems))
     found: dict[Dataset, Problem] = {}
@@ -88,7 +86,7 @@ def load_study(path: str | Path, overrides: Sequence[str] = ()) -> LoadedStudy:
         seeds=outline.seeds, data=tuple(data), methods=tuple(methods), accelerators=names,
     )
     return LoadedStudy(
-        study, tuple(found), accelerators, Path(path), Path(path).read_text(encoding="utf-8"),
+        study, tuple(found), accelerators, Path(path), document.text,
         tuple(overrides), tuple(found.values()),
     )
 
@@ -116,11 +114,19 @@ def _accelerators(
 
 
 def _located(place: Problem, error: SpecError) -> list[Problem]:
-    """Give faults without a file of their own the place in the study that caused them."""
+    """Give faults the place in the study that caused them, or say it beside their own."""
     return [
-        p if p.file else replace(place, message=p.message, path=(*place.path, *p.path))
+        replace(p, message=f"{p.message} (named by {replace(place, message='')})") if p.file
+        else replace(place, message=p.message, path=(*place.path, *p.path))
         for p in error.problems
     ]
+
+
+def _folder(file: Path) -> Path:
+    try:
+        return file.resolve().parent
+    except (OSError, RuntimeError):  # the working directory is gone; links without an end
+        raise SpecError(Problem("cannot find the folder that it lies in", str(file))) from None
 
 
 def _entries(
@@ -143,7 +149,7 @@ def _entries(
     return found
 
 
-_PART = re.compile(r"([^.\[\]]+)|\[(\d+)\]")
+_PART = re.compile(r"([^.\[\]]+)|\[([0-9]{1,9})\]")
 
 
 def _override(document: Document, text: str) -> None:
@@ -153,7 +159,7 @@ def _override(document: Document, text: str) -> None:
         int(index) if index else key for key, index in _PART.findall(name.strip())
     ]
     if not equals or not parts or dotted_path(tuple(parts)) != name.strip():
-        raise SpecError(Problem(f"--set wants key.path=value, got '{text}'"))
+        raise SpecError(Problem(f"--set wants key.path=value, got {shown(text)}"))
     if not isinstance(document.data, dict):
         raise SpecError(Problem("must be a mapping of keys to values", document.file))
     node: Any = document.data

@@ -196,11 +196,13 @@ class Collector:
         """Take in the byte streams of a point, which no accelerator changes."""
         self.streams.extend(streams(point.number, result.ledger))
 
-    def failed(self, point: Point, error: Exception) -> None:
-        """Take in a point that could not be computed, one row per accelerator."""
+    def failed(
+        self, point: Point, error: Exception, accelerators: Sequence[Accelerator]
+    ) -> None:
+        """Take in a point that could not be computed or costed, one row per accelerator."""
         self.points.extend(
             {**identity(point), "accelerator": accelerator.name,
              "accelerator_title": accelerator.title, "fits": False, "misfit": "", "bound": "",
              "status": "failed", "error": str(error)}
-            for accelerator in self.accelerators
+            for accelerator in accelerators
         )

@@ -18,7 +18,7 @@ from santa_sim.data.attention import AttentionStep
 from santa_sim.methods.spec import label
 from santa_sim.report.tables import ReportTables
 from santa_sim.study import rows
-from santa_sim.study.datasets import exact_output
+from santa_sim.study.datasets import ARITHMETIC_FAULTS, exact_output, make_steps
 from santa_sim.study.load import LoadedStudy, load_study
 from santa_sim.study.notes import notes
 from santa_sim.study.point import PointResult, run_expected, run_sampled
@@ -85,15 +85,19 @@ def run_loaded(
     said: dict[str, None] = {}
     for number, (point, result) in enumerate(_points(loaded, jobs or usable_cores())):
         if isinstance(result, PointResult):
-            said.update(dict.fromkeys(_evaluate(point, result, loaded, tables)))
+            said.update(dict.fromkeys(_evaluate(point, result, loaded, tables, failed)))
         else:
-            tables.failed(point, result)
-            failed.append(f"{label(point.method)} on {point.dataset.name} failed: {result}")
+            tables.failed(point, result, loaded.accelerators)
+            failed.append(f"{_name(point)} failed: {result}")
         if progress is not None:
             progress(number + 1, total, f"{point.dataset.name}: {label(point.method)}")
     return StudyResult(
         loaded.study, frames(tables), tuple(failed), notes(loaded, tuple(said))
     )
+
+
+def _name(point: rows.Point) -> str:
+    return f"{label(point.method)} on {point.dataset.name}"
 
 
 def usable_cores() -> int:
@@ -102,11 +106,17 @@ def usable_cores() -> int:
 
 
 def _evaluate(
-    point: rows.Point, result: PointResult, loaded: LoadedStudy, tables: rows.Collector
+    point: rows.Point, result: PointResult, loaded: LoadedStudy, tables: rows.Collector,
+    failed: list[str],
 ) -> Iterator[str]:
     """Cost a point on every accelerator; yield what the lowering had to decide."""
     for accelerator in loaded.accelerators:
-        evaluation = evaluate(result.ledger, accelerator)
+        try:
+            evaluation = evaluate(result.ledger, accelerator)
+        except ARITHMETIC_FAULTS as error:  # constants so extreme that a cost is not finite
+            tables.failed(point, error, [accelerator])
+            failed.append(f"{_name(point)} on {accelerator.name} failed: {error}")
+            continue
         tables.add(point, result, evaluation, accelerator)
         if isinstance(evaluation, Evaluation):
             for note in evaluation.lowered.notes:
@@ -119,31 +129,42 @@ def _points(
 ) -> Iterator[tuple[rows.Point, PointResult | Exception]]:
     """Yield points in order; one dataset is in memory at a time, its methods run in threads."""
     study = loaded.study
-    with ThreadPoolExecutor(max_workers=jobs) as pool:
+    pool = ThreadPoolExecutor(max_workers=jobs)
+    try:
         for i, dataset in enumerate(loaded.datasets):
             try:
-                steps = dataset.make()
+                steps = make_steps(dataset)
             except SpecError as error:
                 raise loaded.relocated(i, error) from None
-            exact = [exact_output(step) for step in steps] if study.level == "sampled" else []
+            exact = _exact(study, steps)
             tasks = [pool.submit(_run, study, method, steps, exact) for method in study.methods]
-            try:
-                for j, task in enumerate(tasks):
-                    point = rows.Point(i * len(tasks) + j, dataset, study.methods[j], steps[-1])
-                    yield point, task.result()
-            finally:
-                for task in tasks:
-                    task.cancel()
+            for j, task in enumerate(tasks):
+                point = rows.Point(i * len(tasks) + j, dataset, study.methods[j], steps[-1])
+                yield point, task.result()
+    finally:
+        # an interrupt must not wait for points that are being computed
+        pool.shutdown(wait=False, cancel_futures=True)
+
+
+def _exact(
+    study: Study, steps: Sequence[AttentionStep]
+) -> Sequence[NDArray[np.float64]] | Exception:
+    try:
+        return [exact_output(step) for step in steps] if study.level == "sampled" else []
+    except ARITHMETIC_FAULTS as error:
+        return error
 
 
 def _run(
     study: Study, method: Any, steps: Sequence[AttentionStep],
-    exact: Sequence[NDArray[np.float64]],
+    exact: Sequence[NDArray[np.float64]] | Exception,
 ) -> PointResult | Exception:
+    if isinstance(exact, Exception):
+        return ValueError(f"exact attention cannot be computed: {exact}")
     try:
         if study.level == "expected":
             return run_expected(method, steps)
         return run_sampled(method, steps, exact, study.seeds)
-    except (ArithmeticError, ValueError, MemoryError) as error:
+    except ARITHMETIC_FAULTS as error:
         # one impossible point must not cost the user the others; it becomes a row that says why
         return error

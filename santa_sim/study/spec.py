@@ -9,6 +9,9 @@ from pydantic import BaseModel, ConfigDict, Field, StrictInt, TypeAdapter
 from santa_sim.data.synthetic import SyntheticLaw
 from santa_sim.methods.spec import Method
 
+Printable = Field(pattern=r"^[^\x00-\x08\x0b-\x1f\x7f]*$")
+"""Text without terminal codes; it is printed and becomes part of the report."""
+
 STRICT = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
 
 
@@ -74,8 +77,8 @@ class Outline(BaseModel):
     model_config = STRICT
 
     name: Annotated[str, Field(pattern=r"^[a-z0-9][a-z0-9_.-]*$", max_length=100)]
-    title: Annotated[str, Field(min_length=1, max_length=300)]
-    question: Annotated[str, Field(max_length=2000)] = ""
+    title: Annotated[str, Field(min_length=1, max_length=300), Printable]
+    question: Annotated[str, Field(max_length=2000), Printable] = ""
     level: Literal["sampled", "expected"] = "sampled"
     seeds: Seeds = Seeds()
     data: Annotated[list[dict[str, Any]], Field(min_length=1)]

@@ -45,7 +45,7 @@ def print_summary(tables: ReportTables) -> None:
     from rich.table import Table
 
     view = View(tables)
-    table = Table(title=tables.title, box=box.SIMPLE_HEAD, caption=(
+    table = Table(title=escape(tables.title), box=box.SIMPLE_HEAD, caption=(
         "per decode step and layer; best: least energy in the machine's widest account with "
         f"relative error up to {percent(ERROR_BUDGET)}; dense / best: how many times less than "
         "dense (where dense cannot run: on the twin that can)"
@@ -54,24 +54,25 @@ def print_summary(tables: ReportTables) -> None:
     table.add_column("accelerator", min_width=longest)
     table.add_column("best method", min_width=len("bernoulli_qk R=1024 2^k +"))
     for heading in ("error", "energy", "dense / best", "time", "dense / best"):
-        table.add_column(heading, justify="right")
+        table.add_column(heading, justify="right", no_wrap=True)
     for case in view.cases:
         table.add_section()
         table.add_row(f"[bold]{escape(case.label)}[/bold]")
         for name in view.accelerators:
             table.add_row(*_cells(view, case, name))
     console = Console()
-    if not console.is_terminal:
-        console = Console(width=PIPED_COLUMNS)
-    console.print(table)
+    width = console.width if console.is_terminal else PIPED_COLUMNS
+    # rich would cut off columns that do not fit; a terminal wraps them
+    needed = Console(width=1000).measure(table).minimum
+    Console(width=max(width, needed)).print(table)
 
 
 def _cells(view: View, case: Case, accelerator: str) -> list[str]:
     energy = f"{view.account_of(accelerator)}_energy_j"
     best = cheapest_within_budget(view, case, accelerator)
     if best is None:
-        return [accelerator, "none runs within the budget"]
-    cells = [accelerator, escape(str(best["method"])), percent(best["rel_error"])]
+        return [escape(accelerator), "none runs within the budget"]
+    cells = [escape(accelerator), escape(str(best["method"])), percent(best["rel_error"])]
     dense = dense_row(view, case, accelerator)
     for column, unit in ((energy, "J"), ("time_s", "s")):
         ratio = MISSING if dense is None else plain(dense[column] / best[column])

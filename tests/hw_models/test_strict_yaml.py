@@ -240,8 +240,8 @@ def test_every_fault_has_its_own_line():
     ("text", "message"),
     [
         ("", "f.yaml: must be a mapping of keys to values, got nothing"),
-        ("- 1\n", "f.yaml:1: must be a mapping of keys to values, got list"),
-        ("\n\njust text\n", "f.yaml:3: must be a mapping of keys to values, got str"),
+        ("- 1\n", "f.yaml:1: must be a mapping of keys to values, got a list"),
+        ("\n\njust text\n", "f.yaml:3: must be a mapping of keys to values, got 'just text'"),
     ],
 )
 def test_a_document_that_is_no_mapping(text, message):
@@ -256,7 +256,7 @@ def test_part_of_a_document_is_checked_at_its_own_path():
         validate(document, Memory, at=("memory", "inner"))
     with pytest.raises(SpecError, match=r"^f.yaml:4: list\[3\]: required key is missing$"):
         validate(document, Memory, at=("list", 3))
-    with pytest.raises(SpecError, match=r"^f.yaml:4: list\[0\]: must be a mapping .*, got int$"):
+    with pytest.raises(SpecError, match=r"^f.yaml:4: list\[0\]: must be a mapping .*, got 1$"):
         validate(document, Memory, at=("list", 0))
 
 

@@ -43,7 +43,9 @@ accelerators: [h200_sxm, edge_ternary_7nm_sram]
 def test_a_run_ends_with_a_table_and_the_place_of_the_report(finished):
     _, run = finished
     assert run.returncode == 0, run.stderr
-    assert "santa_systematic S=64" in run.stdout
+    heading = next(line for line in run.stdout.splitlines() if "best method" in line)
+    assert heading.split()[-3:] == ["dense", "/", "best"]  # the last column is not cut off
+    assert "h200_sxm" in run.stdout
     assert run.stdout.splitlines()[-1] == "runs/small/report.html"
     assert "4/4" in run.stderr or "2/2" in run.stderr
 
@@ -106,8 +108,8 @@ def test_a_dry_run_says_what_it_would_do_and_does_nothing(finished, tmp_path):
 @pytest.mark.parametrize(
     ("change", "words"),
     [
-        (("samples: 64", "samples: 0"), "small.yaml:9: methods[1].samples: "),
-        (("h200_sxm", "h200"), "small.yaml:10: accelerators[0]: "),
+        (("samples: 64", "samples: 0"), "small.yaml:10: methods[1].samples: "),
+        (("h200_sxm", "h200"), "small.yaml:11: accelerators[0]: "),
         (("traces: [t3]", "traces: [t4]"), "no trace 't4'"),
         (("name: small", "name: Small Study"), "small.yaml:1: name: "),
     ],

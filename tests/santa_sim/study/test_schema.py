@@ -35,7 +35,7 @@ def test_every_shipped_study_satisfies_schema_and_program(path):
 
 def test_the_schema_refuses_what_the_program_refuses():
     text = (ROOT / "studies" / "quickstart.yaml").read_text(encoding="utf-8")
-    for old, new in (("samples: 128", "samples: 0"), ("trials: 64", "trails: 64"),
+    for old, new in (("samples: 1024", "samples: 0"), ("scale: power", "scale: powr"),
                      ("kind: capture", "kind: captured"), ("seeds:", "sedes:")):
         with pytest.raises(jsonschema.ValidationError):
             jsonschema.validate(YAML(typ="safe").load(text.replace(old, new)), study_schema())
