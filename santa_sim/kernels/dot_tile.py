@@ -18,6 +18,7 @@ from santa_sim.kernels.vectors import (
     FUSED,
     HEADS,
     LANES,
+    MOST_KEYS,
     SINGLE,
     array_columns,
     array_row,
@@ -37,19 +38,21 @@ once cost the hardware prefetcher more than a wider tile gains."""
 def dot_tile(  # type: ignore[no-untyped-def]
     typing_context, k, row, last_row, kv_head, ahead_bytes, q, head, last_head, out, column
 ):
-    """Write the inner products of HEADS query rows with TILE_BYTES / item_bytes keys.
+    """Write the inner products of HEADS query rows with a few keys.
 
+    There are min(TILE_BYTES / item_bytes, MOST_KEYS) of them.
     out[head + g, column + i] = Σ_j q[head + g, j]·k[row + i, kv_head, j] over the first
     ⌊d/LANES⌋·LANES columns j. k: `StoredView`; q: float32 [H, d]; out: float32 [H, ·], with room
     for a whole tile. Rows and heads beyond the last repeat it. ahead_bytes: how far ahead of each
     key to prefetch.
     """
-    keys = TILE_BYTES // (k.types[0].bitwidth // 8)
+    item_bytes = k.types[0].bitwidth // 8
+    keys = min(TILE_BYTES // item_bytes, MOST_KEYS)
 
     def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
         k_type, q_type, out_type = signature.args[0], signature.args[5], signature.args[8]
         k, row, last_row, kv_head, ahead, q, head, last_head, out, column = args
-        element, size = k_type.types[0], TILE_BYTES // keys
+        element = k_type.types[0]
         heads = up_to(builder, head, last_head, HEADS)
         queries = [array_row(context, builder, q_type, q, g) for g in heads]
         rows = [
@@ -67,7 +70,7 @@ def dot_tile(  # type: ignore[no-untyped-def]
         vectors = builder.sdiv(columns, ir.Constant(row.type, LANES))
         with cgutils.for_range(builder, vectors, intp=row.type) as loop:
             q_at = builder.mul(loop.index, ir.Constant(row.type, LANES * 4))
-            k_at = builder.mul(loop.index, ir.Constant(row.type, LANES * size))
+            k_at = builder.mul(loop.index, ir.Constant(row.type, LANES * item_bytes))
             shared = [load_stored(builder, types.float32, builder.gep(p, [q_at]), LANES)
                       for p in queries]
             for i, start in enumerate(rows):

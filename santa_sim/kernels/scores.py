@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from santa_sim.kernels.dot_tile import TILE_BYTES, dot_tile
 from santa_sim.kernels.stored import StoredView, kernel_view, stored_at
-from santa_sim.kernels.vectors import HEADS, LANES
+from santa_sim.kernels.vectors import HEADS, LANES, MOST_KEYS
 
 _BLOCK = 128
 """Keys whose scores are gathered before they go out: rows of `out` that lie a power of two apart
@@ -61,7 +61,7 @@ def _on_cache_lines(q: NDArray[np.float32]) -> NDArray[np.float32]:
 def _scores(q: NDArray[np.float32], k: StoredView, out: NDArray[np.float32]) -> None:
     heads = q.shape[0]
     group = heads // k.heads
-    keys = TILE_BYTES // k.item_bytes
+    keys = min(TILE_BYTES // k.item_bytes, MOST_KEYS)
     ahead = max(1, _AHEAD_BYTES // max(1, abs(k.row_bytes))) * k.row_bytes
     block = np.empty((heads, _BLOCK), np.float32)
     for start in range(0, k.rows, _BLOCK):

@@ -6,14 +6,21 @@ from collections.abc import Sequence
 from typing import Any
 
 from llvmlite import ir
+from llvmlite.binding import get_host_cpu_features
 from numba.core import cgutils
 from numba.np import arrayobj
 
 LANES = 16
 """Numbers in one vector: a 512-bit register of float32, two 256-bit ones, or four of 128 bits."""
 
-HEADS = 4
+_WIDE = get_host_cpu_features().get("avx512f", False)
+"""Whether there are 32 registers of 512 bits; results are the same without, only slower."""
+
+HEADS = 4 if _WIDE else 2
 """Query heads that share one load of a key or a value."""
+
+MOST_KEYS = 4 if _WIDE else 2
+"""Keys whose sums fit into registers beside those of HEADS heads."""
 
 FUSED = ("contract",)
 """Let a product and a sum become one fused multiply-add."""
