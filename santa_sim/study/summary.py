@@ -62,9 +62,13 @@ def print_summary(tables: ReportTables) -> None:
             table.add_row(*_cells(view, case, name))
     console = Console()
     width = console.width if console.is_terminal else PIPED_COLUMNS
-    # rich would cut off columns that do not fit; a terminal wraps them
-    needed = Console(width=1000).measure(table).minimum
-    Console(width=max(width, needed)).print(table)
+    # rich cuts off columns that do not fit, where a terminal would wrap the lines; its minimum
+    # leaves out the padding and the dividers
+    needed = Console(width=1000).measure(table).minimum + 3 * len(table.columns)
+    console = Console(width=max(width, needed))
+    with console.capture() as text:  # rich itself would end the program at a closed pipe
+        console.print(table)
+    print(text.get(), end="")  # noqa: T201
 
 
 def _cells(view: View, case: Case, accelerator: str) -> list[str]:

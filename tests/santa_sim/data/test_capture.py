@@ -1,4 +1,5 @@
 import json
+import os
 import pickle
 
 import numpy as np
@@ -225,3 +226,26 @@ def test_every_wrong_array_is_told(tmp_path):
     with pytest.raises(SpecError) as caught:
         load_capture(path)
     assert [str(p).split(": ")[1] for p in caught.value.problems] == ["a_K", "b_V"]
+
+
+def test_foreign_byte_order_and_column_major_arrays_read_as_the_same_numbers(tmp_path):
+    plain, foreign = contents(), {}
+    for name, array in plain.items():
+        foreign[name] = np.asfortranarray(array.astype(array.dtype.newbyteorder()))
+    for one, other in zip(
+        load_capture(written(tmp_path)).steps(),
+        load_capture(written(tmp_path, foreign)).steps(), strict=True,
+    ):
+        for array in ("q", "k", "v"):
+            assert np.array_equal(getattr(one, array), getattr(other, array))
+        assert other.k.strides == one.k.strides
+
+
+def test_a_pipe_is_refused_and_not_waited_for(tmp_path):
+    os.mkfifo(tmp_path / "own.npz")
+    assert fault(tmp_path / "own.npz") == "cannot read: is not a regular file"
+
+
+def test_a_path_with_a_nul_character_is_refused(tmp_path):
+    with pytest.raises(SpecError, match="cannot hold a NUL character"):
+        load_capture(tmp_path / "a\0.npz")

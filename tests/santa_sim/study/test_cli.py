@@ -1,10 +1,16 @@
+import errno
 import json
 import os
+import signal
 import subprocess
 import sys
+import time
 
 import pandas as pd
 import pytest
+
+from hw_models.problems import SpecError
+from santa_sim.study.output import OutputFolder
 
 FILES = {
     "results.parquet", "results.csv", "provenance.json", "study.yaml", "report.html",
@@ -174,3 +180,78 @@ def test_a_failed_point_is_exit_1_and_the_rest_is_written(finished, tmp_path):
     assert "dense on smollm2-135m t3 failed: too large" in run.stderr
     frame = pd.read_csv(tmp_path / "runs" / "small" / "results.csv")
     assert sorted(frame["status"]) == ["failed", "failed", "ok", "ok"]
+
+
+def test_a_reader_who_stops_early_is_no_fault(finished, tmp_path):
+    folder, _ = finished
+    shell = f"{sys.executable} -m santa_sim.study {folder}/small.yaml --quiet --out out | true; " \
+        "exit ${PIPESTATUS[0]}"
+    run = subprocess.run(["/bin/bash", "-c", shell], cwd=tmp_path, capture_output=True, text=True)
+    assert (run.returncode, run.stderr) == (0, "")
+    assert {p.name for p in (tmp_path / "out").iterdir()} == FILES
+
+
+def test_a_stdout_that_is_not_utf8_gets_escapes(finished, tmp_path):
+    folder, _ = finished
+    run = study(folder / "small.yaml", "--quiet", cwd=tmp_path, PYTHONIOENCODING="ascii")
+    assert run.returncode == 0, run.stderr
+    assert r"\xb5J" in run.stdout
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
+def test_a_stopped_run_leaves_nothing(finished, tmp_path, number):
+    folder, _ = finished
+    arguments = [folder / "small.yaml", "--set", "seeds.count=100000", "--out", "a/b"]
+    process = subprocess.Popen(
+        [sys.executable, "-m", "santa_sim.study", *map(str, arguments)], cwd=tmp_path,
+        stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+    )
+    while not list(tmp_path.glob("a/.b.*")):  # until the work has begun
+        assert process.poll() is None
+        time.sleep(0.05)
+    process.send_signal(number)
+    _, said = process.communicate(timeout=60)
+    assert process.returncode == 128 + number
+    assert said.endswith("interrupted; nothing was written\n")
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize("make", ["folder", "link"])
+def test_a_place_that_only_looks_free_is_known_before_the_work(finished, tmp_path, make):
+    folder, _ = finished
+    if make == "folder":
+        (tmp_path / "out" / "report.html").mkdir(parents=True)
+    else:
+        (tmp_path / "out").symlink_to("nowhere")
+    run = study(folder / "small.yaml", "--out", "out", cwd=tmp_path)
+    assert run.returncode == 2
+    assert run.stderr.startswith("out: cannot write the output folder: ")
+    assert len(run.stderr.splitlines()) == 1
+
+
+def test_a_run_without_a_report_removes_that_of_an_earlier_run(tmp_path):
+    (tmp_path / "report.html").write_text("old")
+    with OutputFolder(tmp_path) as output:
+        (output.staging / "results.csv").write_text("new")
+        output.publish()
+    assert [p.name for p in tmp_path.iterdir()] == ["results.csv"]
+
+
+def test_a_full_disk_leaves_nothing(tmp_path):
+    def write():
+        with OutputFolder(tmp_path / "a" / "b") as output:
+            (output.staging / "results.csv").write_text("half")
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    with pytest.raises(SpecError, match="cannot write the output folder: No space left"):
+        write()
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_study_from_a_pipe_is_recorded_whole(finished, tmp_path):
+    folder, _ = finished
+    shell = f"{sys.executable} -m santa_sim.study <(cat {folder}/small.yaml) --quiet --out out"
+    run = subprocess.run(["/bin/bash", "-c", shell], cwd=tmp_path, capture_output=True, text=True)
+    assert run.returncode == 0, run.stderr
+    record = json.loads((tmp_path / "out" / "provenance.json").read_text())
+    assert record["study"]["text"] == (folder / "small.yaml").read_text()

@@ -130,3 +130,35 @@ def test_a_support_that_no_law_reaches_is_a_fault_of_the_study(small_study, smal
     assert problem.line is not None
     assert problem.path == ("data", 1, "effective_support")
     assert np.isfinite(problem.line)
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "expected"),
+    [
+        # whole numbers that Python refuses to print, in values, blocks and overrides
+        ("context: 300", "context: 0x" + "f" * 5000, r"data\[1\]\.context: .*thousands of digits"),
+        ("samples: [32, 64]", "samples: 0x" + "f" * 5000, r"grid\.samples: .*thousands of digits"),
+        ("samples: [32, 64]", "samples: " + "x" * 5000, r"grid\.samples: .*xxx\.\.\.$"),
+        ("title: A", 'title: "\\e[1m" #', r"title: string should match"),
+        ("grid:\n      samples", "grid:\n      scores..trials", r"joined by single dots"),
+        ("kind: zipf", 'kind: "a\\nb"', r"data\[1\]\.law\.kind: got 'a\\nb'"),
+        # a union's tag that is spelt like a key of the entry
+        ("traces: [t3]", "traces: t3", r"small\.yaml:8: data\[0\]\.traces: must be a list"),
+        ("effective_support: 40", "effective_support: 301",
+         r"data\[1\]\.effective_support: must not be above the context, 300"),
+    ],
+)
+def test_odd_values_make_one_short_line(small_study, small_text, old, new, expected):
+    assert small_text.count(old) >= 1
+    small_study.write_text(small_text.replace(old, new, 1), encoding="utf-8")
+    (line,) = faults(small_study)
+    assert re.search(expected, line), line
+    assert len(line) < 600
+
+
+def test_a_key_set_inside_a_value_of_the_same_grid_does_not_leak(small_study, small_text):
+    grid = "grid:\n      scores: [{name: bernoulli_qk}]\n      scores.trials: [1, 2]"
+    text = small_text.replace("grid:\n      samples: [32, 64]", grid + "\n    samples: 8")
+    small_study.write_text(text, encoding="utf-8")
+    methods = load_study(small_study).study.methods
+    assert [m.scores.trials for m in methods[1:3]] == [1, 2]

@@ -140,3 +140,23 @@ def test_simulated_heads_stand_for_the_others(small_study):
     row = frame[frame["accelerator"] == "h200_sxm"].iloc[0]
     assert (row["num_qo_heads"], row["num_kv_heads"]) == (32, 8)
     assert row["k_bytes"] == row["v_bytes"] == 64 * 8 * 128 * 2
+
+
+def test_a_cost_that_is_not_finite_fails_on_that_machine_only(small_study, monkeypatch):
+    real = run.evaluate
+
+    def extreme(ledger, accelerator):
+        if accelerator.name == "h200_sxm":
+            raise ValueError("an interval must be finite")
+        return real(ledger, accelerator)
+
+    monkeypatch.setattr(run, "evaluate", extreme)
+    frame = run_study(small_study).frame
+    assert set(frame.loc[frame["status"] == "failed", "accelerator"]) == {"h200_sxm"}
+    assert (frame["status"] == "failed").sum() == DATASETS * METHODS
+
+
+def test_data_that_memory_cannot_hold_are_a_fault_of_the_entry(small_study):
+    text = ["data[1].context=16777216", "data[1].batch=4096", "data[1].geometry=llama-3.1-70b"]
+    with pytest.raises(ValueError, match=r"data\[1\]: llama-3.1-70b zipf cannot be made: "):
+        run_study(small_study, text)
