@@ -96,14 +96,17 @@ def timed(candidates: dict[str, Callable[[int], Any]], repeats: int) -> dict[str
     """Run candidates in turns; the first turn is not counted.
 
     Each run gets a number, whose remainder by COPIES says which caches to use: not the ones that
-    the run before it has just read.
+    the run before it has just read. Who goes first changes from turn to turn, so that everyone
+    meets every copy and every predecessor's leftovers alike.
     """
     seconds: dict[str, list[float]] = {name: [] for name in candidates}
+    names = list(candidates)
     number = 0
-    for _ in range(repeats + 1):
-        for name, run in candidates.items():
+    for turn in range(repeats + 1):
+        first = turn % len(names)
+        for name in names[first:] + names[:first]:
             start = time.thread_time()
-            run(number)
+            candidates[name](number)
             seconds[name].append(time.thread_time() - start)
             number += 1
     return {
