@@ -176,3 +176,19 @@ def test_methods_are_values():
     assert hash(one) == hash(two)
     with pytest.raises(ValueError, match="frozen"):
         one.samples = 9
+
+
+def test_without_the_check_only_what_is_drawn_must_be_finite():
+    q = np.zeros((1, 1, 4), np.float32)
+    k = np.zeros((1, 8, 1, 4), np.float32)
+    k[0, 2] = 50.0  # with this query row 2 has all of the mass
+    q[:] = 50.0
+    v = np.ones((1, 8, 1, 4), np.float32)
+    v[0, 5, 0, 1] = np.nan
+    spec = method("santa_systematic", samples=4)
+    with pytest.raises(ValueError, match=r"v must be finite, but v\[0, 5, 0, 1\] is not"):
+        decode(spec, q, k, v)
+    assert (decode(spec, q, k, v, check_finite=False).out == 1).all()
+    v[0, 2, 0, 3] = np.inf
+    with pytest.raises(ValueError, match=r"v must be finite, but v\[0, 2, 0, 3\] is not"):
+        decode(spec, q, k, v, check_finite=False)
