@@ -32,8 +32,8 @@ def cache_arguments(request: DecodeRequest) -> dict[str, Any]:
         "q_stride_b": request.q.stride(0),
         "q_stride_h": request.q.stride(1),
         "k_stride_0": request.k_strides[0],
-        "k_stride_n": request.k_strides[1],
         "k_stride_h": request.k_strides[2],
+        "K_STRIDE_N": request.k_strides[1],
         "log2_scale": request.sm_scale * LOG2_E,
         "HEAD_DIM": request.head_dim,
         "BLOCK_D": next_power_of_two(request.head_dim),
@@ -46,8 +46,8 @@ def value_arguments(request: DecodeRequest) -> dict[str, Any]:
     return {
         "v_ptr": request.v,
         "v_stride_0": request.v_strides[0],
-        "v_stride_n": request.v_strides[1],
         "v_stride_h": request.v_strides[2],
+        "V_STRIDE_N": request.v_strides[1],
     }
 
 
@@ -56,11 +56,20 @@ def programs_per_split(request: DecodeRequest) -> int:
     return request.num_kv_heads * head_blocks(request.group)[1]
 
 
+def overlaps_launches(device: torch.device) -> bool:
+    """Return whether a kernel's launch may overlap its predecessor's end, from sm_90 on."""
+    return device.type == "cuda" and device_limits(device).capability >= (9, 0)
+
+
+def first_launch(device: torch.device) -> dict[str, bool]:
+    """Return the arguments of a kernel that lets its successor be launched while it runs."""
+    return {"PDL": overlaps_launches(device)}
+
+
 def dependent_launch(device: torch.device) -> dict[str, bool]:
     """Return the arguments of a kernel that waits for its predecessor by itself.
 
-    From compute capability 9.0 on its launch overlaps the predecessor's end (programmatic
-    dependent launch); it must read no result before `gdc_wait`.
+    Its launch overlaps the predecessor's run (programmatic dependent launch); it must read no
+    result before `gdc_wait`.
     """
-    able = device.type == "cuda" and device_limits(device).capability >= (9, 0)
-    return {"PDL": True, "launch_pdl": True} if able else {"PDL": False}
+    return {"PDL": True, "launch_pdl": True} if overlaps_launches(device) else {"PDL": False}

@@ -19,21 +19,25 @@ if TYPE_CHECKING:
     from gpu_kernels.request import DecodeRequest
 
 
+DIMS = 64
+"""Numbers of a head that one program merges: few, because a single sequence has few heads."""
+DIMS_PER_PROGRAM = tl.constexpr(DIMS)
+
+
 @triton.jit
 def merge_kernel(part_ptr, max_ptr, sum_ptr, v_scale_ptr, out_ptr, lse_ptr, splits, group,
-                 HEAD_DIM: tl.constexpr, BLOCK_D: tl.constexpr, BLOCK_S: tl.constexpr,
-                 PDL: tl.constexpr):
+                 HEAD_DIM: tl.constexpr, BLOCK_S: tl.constexpr, PDL: tl.constexpr):
     """Find out = Σ_s part_s·2^(m_s − m*) / Σ_s z_s·2^(m_s − m*) for one query head of one sequence.
 
-    part: float32 [B·H, splits, d]; max, sum: float32 [B·H, splits], m_s = −inf for a split
-    without mass, whose part is never read; v_scale: float32 [KVH] or None; out: [B·H, d];
-    lse: float32 [B·H], m* + log2 Z, or None. Without any mass: zeros and −inf.
+    Grid (H, B, ⌈d/64⌉). part: float32 [B·H, splits, d]; max, sum: float32 [B·H, splits],
+    m_s = −inf for a split without mass, whose part is never read; v_scale: float32 [KVH] or None;
+    out: [B·H, d]; lse: float32 [B·H], m* + log2 Z, or None. Without any mass: zeros and −inf.
     Source: Dao et al., Flash-Decoding (2023).
     """
     if PDL:
         tl.extra.cuda.gdc_wait()
     head = (tl.program_id(1) * tl.num_programs(0) + tl.program_id(0)).to(tl.int64)
-    dims = tl.arange(0, BLOCK_D)
+    dims = tl.program_id(2) * DIMS_PER_PROGRAM + tl.arange(0, DIMS_PER_PROGRAM)
     piece = tl.arange(0, BLOCK_S)
     top = float("-inf")
     for start in range(0, splits, BLOCK_S):
@@ -42,7 +46,7 @@ def merge_kernel(part_ptr, max_ptr, sum_ptr, v_scale_ptr, out_ptr, lse_ptr, spli
         top = tl.maximum(top, tl.max(peaks, 0))
     shift = tl.where(top == float("-inf"), 0.0, top)
     total = 0.0
-    acc = tl.zeros([BLOCK_D], tl.float32)
+    acc = tl.zeros([DIMS_PER_PROGRAM], tl.float32)
     for start in range(0, splits, BLOCK_S):
         index = head * splits + start + piece
         inside = start + piece < splits
@@ -57,9 +61,10 @@ def merge_kernel(part_ptr, max_ptr, sum_ptr, v_scale_ptr, out_ptr, lse_ptr, spli
     if v_scale_ptr is not None:
         scale *= tl.load(v_scale_ptr + tl.program_id(0) // group)
     tl.store(out_ptr + head * HEAD_DIM + dims, acc * scale, dims < HEAD_DIM)
-    if lse_ptr is not None:
-        log_sum = top + tl.log2(tl.where(total > 0, total, 1.0))
-        tl.store(lse_ptr + head, tl.where(total > 0, log_sum, float("-inf")))
+    if lse_ptr is not None:  # noqa: SIM102 - known when compiling; the part of d is not
+        if tl.program_id(2) == 0:
+            log_sum = top + tl.log2(tl.where(total > 0, total, 1.0))
+            tl.store(lse_ptr + head, tl.where(total > 0, log_sum, float("-inf")))
 
 
 def partial_shapes(
@@ -82,9 +87,8 @@ def merge_splits(
     """Merge the splits' results into out [B, H, d] and, if given, lse [B, H] (base 2)."""
     part, peaks, sums = parts
     splits = peaks.shape[1]
-    merge_kernel[(request.num_qo_heads, request.batch)](
+    merge_kernel[(request.num_qo_heads, request.batch, -(-request.head_dim // DIMS))](
         part, peaks, sums, request.v_scale, out, lse, splits, request.group,
-        HEAD_DIM=request.head_dim, BLOCK_D=next_power_of_two(request.head_dim),
-        BLOCK_S=min(64, next_power_of_two(splits)), num_warps=4,
+        HEAD_DIM=request.head_dim, BLOCK_S=min(64, next_power_of_two(splits)), num_warps=4,
         **dependent_launch(request.q.device),
     )

@@ -14,8 +14,6 @@ if TYPE_CHECKING:
 
 MAX_HEADS_PER_PROGRAM = 16
 """Rows of one tensor-core operand; larger groups are cut into blocks of this many heads."""
-MIN_SPLIT_KEYS = 256
-"""A shorter split costs more in partial results than it wins in parallelism."""
 
 
 @dataclass(frozen=True)
@@ -78,12 +76,13 @@ def stages_that_fit(limits: DeviceLimits, tile_bytes: int, most: int) -> int:
 
 
 def splits_that_fill(
-    limits: DeviceLimits, programs_per_split: int, context: int, ctas_per_sm: int
+    limits: DeviceLimits, programs_per_split: int, tiles: int, ctas_per_sm: int, min_tiles: int = 1
 ) -> int:
     """Return how many pieces one sequence is cut into, so that it alone fills the device.
 
-    programs_per_split: KV heads times head blocks; ctas_per_sm: programs resident together.
+    programs_per_split: KV heads times head blocks; ctas_per_sm: programs that should run together;
+    min_tiles: of a piece. Pieces without a tile are left out.
     """
     slots = limits.multiprocessors * ctas_per_sm
-    by_length = max(1, -(-context // MIN_SPLIT_KEYS))
-    return max(1, min(slots // programs_per_split, by_length))
+    most = max(1, min(slots // programs_per_split, tiles // min_tiles))
+    return max(1, -(-tiles // -(-tiles // most))) if tiles else 1

@@ -5,7 +5,12 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from gpu_kernels.dense.kernel import dense_kernel
-from gpu_kernels.launch import cache_arguments, programs_per_split, value_arguments
+from gpu_kernels.launch import (
+    cache_arguments,
+    first_launch,
+    programs_per_split,
+    value_arguments,
+)
 from gpu_kernels.outputs import answer, outputs
 from gpu_kernels.page_table import PageTable
 from gpu_kernels.partial_results import merge_splits, partial_shapes
@@ -27,10 +32,9 @@ if TYPE_CHECKING:
 def plan(request: DecodeRequest, limits: DeviceLimits) -> LaunchPlan:
     """Choose tile, warps, stages and splits from the shapes and the device."""
     block_n = 64 if request.row_bytes <= 512 else 32
-    tile_bytes = 2 * block_n * request.row_bytes
-    stages = stages_that_fit(limits, tile_bytes, most=3)
-    resident = max(1, min(4, limits.shared_per_block_bytes // (stages * tile_bytes)))
-    splits = splits_that_fill(limits, programs_per_split(request), request.context, resident)
+    stages = stages_that_fit(limits, 2 * block_n * request.row_bytes, most=3)
+    tiles = -(-request.context // block_n)
+    splits = splits_that_fill(limits, programs_per_split(request), tiles, ctas_per_sm=1)
     return LaunchPlan(block_n, 4, stages, splits)
 
 
@@ -77,7 +81,7 @@ def dense_decode(
         **cache_arguments(request), **value_arguments(request),
         part_ptr=parts[0], max_ptr=parts[1], sum_ptr=parts[2],
         HEADS=heads, BLOCKS=blocks, BLOCK_N=chosen.block_n, ROWS=max(16, heads),
-        num_warps=chosen.num_warps, num_stages=chosen.num_stages,
+        num_warps=chosen.num_warps, num_stages=chosen.num_stages, **first_launch(q.device),
     )
     merge_splits(request, parts, out, lse)
     return answer(out, lse, return_lse)

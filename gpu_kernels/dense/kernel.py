@@ -6,23 +6,27 @@
 import triton
 import triton.language as tl
 
-from gpu_kernels.cache_rows import as_operand, head_base, row_offsets, sequence_length
+from gpu_kernels.cache_rows import as_operand, head_base, sequence_length
+from gpu_kernels.tile_scores import load_tile
 
 
 @triton.jit
 def dense_kernel(
     q_ptr, k_ptr, v_ptr, lens_ptr, indptr_ptr, indices_ptr, k_scale_ptr,
     part_ptr, max_ptr, sum_ptr,
-    capacity, group, q_stride_b, q_stride_h, k_stride_0, k_stride_n, k_stride_h,
-    v_stride_0, v_stride_n, v_stride_h, log2_scale,
+    capacity, group, q_stride_b, q_stride_h, k_stride_0, k_stride_h, v_stride_0, v_stride_h,
+    log2_scale, K_STRIDE_N: tl.constexpr, V_STRIDE_N: tl.constexpr,
     HEAD_DIM: tl.constexpr, BLOCK_D: tl.constexpr, PAGE_SIZE: tl.constexpr,
     HEADS: tl.constexpr, BLOCKS: tl.constexpr, BLOCK_N: tl.constexpr, ROWS: tl.constexpr,
+    PDL: tl.constexpr,
 ):
     """Find part = Σ_i 2^(s_i − m)·v_i, sum = Σ_i 2^(s_i − m) over the split's keys, m = max s.
 
     Grid (KVH·BLOCKS, splits, B): one block of HEADS ≤ ROWS query heads each, ROWS ≥ 16 so that
     the dot products run on tensor cores. part: float32 [B·H, splits, d]; max, sum [B·H, splits].
     """
+    if PDL:
+        tl.extra.cuda.gdc_launch_dependents()
     kv_head = tl.program_id(0) // BLOCKS
     split, splits, batch = tl.program_id(1), tl.num_programs(1), tl.program_id(2)
     length = sequence_length(lens_ptr, indptr_ptr, batch, capacity, PAGE_SIZE)
@@ -54,22 +58,19 @@ def dense_kernel(
     acc = tl.zeros([ROWS, BLOCK_D], tl.float32)
     key = tl.arange(0, BLOCK_N)
     for start in tl.range(first, last, BLOCK_N):
-        keys = start + key
-        live = keys < last
-        there = live[:, None] & column
-        offsets = row_offsets(keys, live, indptr_ptr, indices_ptr, batch, k_stride_0, k_stride_n,
-                              PAGE_SIZE)
-        k = as_operand(tl.load(k_base + offsets[:, None] + dims[None, :], there, other=0.0), q_ptr)
-        s = tl.dot(q, tl.trans(k), input_precision="ieee") * log2_scale
+        live = start + key < last
+        k = load_tile(k_base, indptr_ptr, indices_ptr, batch, start, last, k_stride_0, K_STRIDE_N,
+                      PAGE_SIZE, HEAD_DIM, BLOCK_N, BLOCK_D, False)
+        s = tl.dot(q, tl.trans(as_operand(k, q_ptr)), input_precision="ieee") * log2_scale
         s = tl.where(live[None, :], s, float("-inf"))
         rise = tl.maximum(peak, tl.max(s, 1))
         shift = tl.where(rise == float("-inf"), 0.0, rise)
         fade = tl.exp2(peak - shift)
         p = tl.exp2(s - shift[:, None])
         total = total * fade + tl.sum(p, 1)
-        offsets = row_offsets(keys, live, indptr_ptr, indices_ptr, batch, v_stride_0, v_stride_n,
-                              PAGE_SIZE)
-        v = as_operand(tl.load(v_base + offsets[:, None] + dims[None, :], there, other=0.0), q_ptr)
+        v = load_tile(v_base, indptr_ptr, indices_ptr, batch, start, last, v_stride_0, V_STRIDE_N,
+                      PAGE_SIZE, HEAD_DIM, BLOCK_N, BLOCK_D, False)
+        v = as_operand(v, q_ptr)
         acc = tl.dot(p.to(v.dtype), v, acc * fade[:, None], input_precision="ieee")
         peak = rise
 

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from gpu_kernels.launch import (
     cache_arguments,
     dependent_launch,
+    first_launch,
     programs_per_split,
     value_arguments,
 )
@@ -32,31 +33,30 @@ from gpu_kernels.split_plan import (
     splits_that_fill,
     stages_that_fit,
 )
+from gpu_kernels.tile_scores import MIN_COLUMNS
 from gpu_kernels.workspace import Workspace
 
 if TYPE_CHECKING:
     import torch
 
-MIN_TILE, DEFAULT_TILE, MAX_TILE = 32, 128, 256
-MIN_COLUMNS = 16
-"""Least width of a tensor-core product on every device and Triton version."""
-TEETH_PER_PART = 512
-"""Draws of one program; more are spread over programs, whose sums are added in order."""
+MIN_TILE, DEFAULT_TILE, MAX_TILE = 32, 256, 256
+MAX_TEETH = 64
+"""Draws of one program; the programs of a head leave partial sums, added in a fixed order."""
 
 
 def plan(request: DecodeRequest, tile: int, limits: DeviceLimits) -> LaunchPlan:
     """Choose warps, stages and splits of the score pass from the shapes and the device."""
-    tile_bytes = tile * request.row_bytes
-    stages = stages_that_fit(limits, tile_bytes, most=3)
-    resident = max(1, min(6, limits.shared_per_block_bytes // (stages * tile_bytes)))
-    splits = splits_that_fill(limits, programs_per_split(request), request.context, resident)
-    return LaunchPlan(tile, 4, stages, splits)
+    tiles = -(-request.context // tile)
+    splits = splits_that_fill(limits, programs_per_split(request), tiles, ctas_per_sm=2)
+    stages = stages_that_fit(limits, tile * request.row_bytes, most=2)
+    return LaunchPlan(tile, max(1, tile // 64), stages, splits)
 
 
 def draw_plan(samples: int) -> tuple[int, int]:
-    """Return (teeth at a time, warps) of the drawing pass."""
-    teeth = min(256, max(16, next_power_of_two(samples)))
-    return teeth, 8 if teeth > 64 else 4
+    """Return (teeth per program, warps) of the drawing pass."""
+    teeth = min(MAX_TEETH, max(16, next_power_of_two(samples)))
+    # Triton 3.6 cannot compile a scan over fewer numbers than threads
+    return teeth, teeth // 16
 
 
 def s2anta_comb_decode(
@@ -83,6 +83,7 @@ def s2anta_comb_decode(
     rows: torch.Tensor | None = None,
     workspace: Workspace | None = None,
     launch: LaunchPlan | None = None,
+    draw: tuple[int, int] | None = None,
 ) -> torch.Tensor | tuple[torch.Tensor, torch.Tensor]:
     """Estimate attention by the mean of the S rows that a comb over the whole softmax draws.
 
@@ -92,6 +93,7 @@ def s2anta_comb_decode(
     samples: S, per query head. tile: keys whose scores share a maximum, a power of two; it
     changes no row, up to rounding. stash: "float16" keeps each probability to 11 bits, "float32"
     to 24. rows: int32 [B, H, S], filled with the row of every tooth, −1 for an empty sequence.
+    draw: (draws per program, warps) of the second pass instead of the rule's.
     Other arguments, returns and errors as `s2anta_flash_decode`.
     Source: SANTA, arXiv 2605.01910, section 3.3, with tile budgets from the same comb.
     """
@@ -114,7 +116,8 @@ def s2anta_comb_decode(
     heads, blocks = head_blocks(request.group)
     flat = request.batch * request.num_qo_heads
     tiles = max(1, -(-request.context // tile))
-    parts = -(-samples // TEETH_PER_PART)
+    teeth, warps = draw or draw_plan(samples)
+    parts = -(-samples // teeth)
     scratch = workspace or Workspace()
     stashed, block_mass, tile_mass, tile_max, sums = scratch.cut(
         [
@@ -136,19 +139,20 @@ def s2anta_comb_decode(
     score_kernel[(request.num_kv_heads * blocks, chosen.splits, request.batch)](
         **cache, **masses, HEADS=heads, BLOCKS=blocks, BLOCK_N=tile,
         COLUMNS=max(MIN_COLUMNS, heads), num_warps=chosen.num_warps, num_stages=chosen.num_stages,
+        **first_launch(q.device),
     )
-    teeth, warps = draw_plan(samples)
     shared_names = ("lens_ptr", "indptr_ptr", "indices_ptr", "capacity", "group", "HEAD_DIM",
                     "BLOCK_D", "PAGE_SIZE")
     draw_kernel[(parts, request.num_qo_heads, request.batch)](
         **{name: cache[name] for name in shared_names}, **value_arguments(request), **masses,
         v_scale_ptr=request.v_scale, state_ptr=state, out_ptr=out if parts == 1 else sums,
-        lse_ptr=lse, rows_ptr=rows, samples=samples, teeth_per_part=TEETH_PER_PART, layer=layer,
-        BLOCK_N=tile, TEETH=teeth, SPANS=min(64, next_power_of_two(-(-tiles // SPAN))),
+        lse_ptr=lse, rows_ptr=rows, samples=samples, layer=layer, BLOCK_N=tile, TEETH=teeth,
+        SPANS=min(64, next_power_of_two(-(-tiles // SPAN))),
         SHARED=shared, num_warps=warps, num_stages=1, **dependent_launch(q.device),
     )
     if parts > 1:
         add_parts_kernel[(flat,)](sums, out, parts, HEAD_DIM=request.head_dim,
-                                  BLOCK_D=next_power_of_two(request.head_dim), num_warps=4,
+                                  BLOCK_D=next_power_of_two(request.head_dim),
+                                  BLOCK_P=min(32, next_power_of_two(parts)), num_warps=4,
                                   **dependent_launch(q.device))
     return answer(out, lse, return_lse)

@@ -53,22 +53,22 @@ def draw_kernel(
     v_ptr, lens_ptr, indptr_ptr, indices_ptr, v_scale_ptr, state_ptr,
     stash_ptr, block_mass_ptr, tile_mass_ptr, tile_max_ptr,
     out_ptr, lse_ptr, rows_ptr,
-    capacity, group, v_stride_0, v_stride_n, v_stride_h, tiles_per_head, stash_unit,
-    samples, teeth_per_part, layer,
+    capacity, group, v_stride_0, v_stride_h, tiles_per_head, stash_unit, samples, layer,
+    V_STRIDE_N: tl.constexpr,
     HEAD_DIM: tl.constexpr, BLOCK_D: tl.constexpr, PAGE_SIZE: tl.constexpr,
     BLOCK_N: tl.constexpr, TEETH: tl.constexpr, SPANS: tl.constexpr, SHARED: tl.constexpr,
     PDL: tl.constexpr,
 ):
-    """Average the drawn rows: out = (1/S) Σ_k v[row of tooth k].
+    """Add up the drawn rows: out_p = (1/S) Σ_k v[row of tooth k] over part p's TEETH teeth.
 
-    Tooth k draws the row whose running mass first reaches (k + 1 − a)/S of the total.
-
-    Teeth find their span of 16 tiles, in it their tile, in it their block of 16 keys, in it their
-    row: four short searches instead of one through all keys. Grid (parts, H, B): each part draws
-    teeth_per_part teeth, TEETH at a time. out: float32 or q's dtype [B·H, parts, d]; lse: float32
-    [B·H] or None; rows: int32 [B·H, S] or None; the rest as `score_kernel` wrote it.
+    Tooth k draws the row whose running mass first reaches (k + 1 − a)/S of the total. Teeth find
+    their span of 16 tiles, in it their tile, in it their block of 16 keys, in it their row: four
+    short searches instead of one through all keys. Grid (parts, H, B). out: float32 or q's dtype
+    [B·H, parts, d]; lse: float32 [B·H] or None; rows: int32 [B·H, S] or None; the rest as
+    `score_kernel` wrote it.
     """
     if PDL:
+        tl.extra.cuda.gdc_launch_dependents()
         tl.extra.cuda.gdc_wait()
     part, head, batch = tl.program_id(0), tl.program_id(1), tl.program_id(2)
     parts, heads = tl.num_programs(0), tl.num_programs(1)
@@ -82,6 +82,7 @@ def draw_kernel(
     tile_mass_ptr += flat_head * tiles_per_head
     tile_max_ptr += flat_head * tiles_per_head
     dims = tl.arange(0, BLOCK_D)
+    out_ptr += (flat_head * parts + part) * HEAD_DIM + dims
 
     chunk = tl.arange(0, SPANS * SPAN_TILES)
     top = float("-inf")
@@ -97,70 +98,66 @@ def draw_kernel(
         if part == 0:
             log_sum = top + tl.log2(tl.where(total > 0, total, 1.0) / stash_unit)
             tl.store(lse_ptr + flat_head, tl.where(total > 0, log_sum, float("-inf")))
+    if total == 0:
+        tl.store(out_ptr, tl.zeros([BLOCK_D], tl.float32), dims < HEAD_DIM)
+        return
 
     stream = head
     if SHARED:
         stream = kv_head
-    tooth = tl.arange(0, TEETH)
     offset = uniform_offsets(tl.load(state_ptr), step_and_layer(state_ptr, layer), batch, stream,
                              head * 0)
     v_base = head_base(v_ptr, batch, kv_head, v_stride_0, v_stride_h, PAGE_SIZE)
-    acc = tl.zeros([BLOCK_D], tl.float32)
-    first = part * teeth_per_part
-    last = tl.minimum(first + teeth_per_part, samples)
-    if total > 0:
-        for k in range(first, last, TEETH):
-            teeth = k + tooth
-            drawn = teeth < last
-            level = tl.minimum((teeth + 1 - offset) / samples, 1.0) * total
-            span = tl.full([TEETH], 2147483647, tl.int32)
-            ahead = tl.zeros([TEETH], tl.float32)
-            before = 0.0
-            for start in range(0, spans, SPANS):
-                masses = span_masses(tile_mass_ptr, tile_max_ptr, start, tiles, top, SPANS)
-                running, before = running_masses(masses, before)
-                # teeth along the threads: each compares with all spans by itself
-                reached = running[:, None] >= level[None, :]
-                index = (start + tl.arange(0, SPANS))[:, None]
-                span = tl.minimum(span, tl.min(tl.where(reached, index, 2147483647), 0))
-                ahead = tl.maximum(ahead, tl.max(tl.where(reached, 0.0, running[:, None]), 0))
-            level -= ahead
-            tile = span[:, None] * SPAN_TILES + tl.arange(0, SPAN_TILES)[None, :]
-            inside = drawn[:, None] & (tile < tiles)
-            masses = tl.load(tile_mass_ptr + tile, inside, other=0.0)
-            peaks = tl.load(tile_max_ptr + tile, inside, other=float("-inf"))
-            masses = tl.where(masses > 0, masses * tl.exp2(peaks - top), 0.0)
-            in_span, ahead = first_reached(masses, level, SPAN_TILES)
-            tile = span * SPAN_TILES + in_span
-            peak = tl.load(tile_max_ptr + tile, drawn, other=0.0)
-            # teeth lie above 2^-48 of the total, so no tile further below than that is drawn
-            level = (level - ahead) * tl.exp2(tl.minimum(top - peak, 64.0))
-            block = tl.arange(0, BLOCK_N // BLOCK_KEYS)
-            masses = tl.load(block_mass_ptr + tile[:, None] * (BLOCK_N // BLOCK_KEYS)
-                             + block[None, :], drawn[:, None], other=1.0)
-            in_tile, ahead = first_reached(masses, level, BLOCK_N // BLOCK_KEYS)
-            first_key = tile * BLOCK_N + in_tile * BLOCK_KEYS
-            stashed = tl.load(stash_ptr + first_key[:, None] + tl.arange(0, BLOCK_KEYS)[None, :],
-                              drawn[:, None], other=1.0)
-            in_block, _ = first_reached(stashed.to(tl.float32), level - ahead, BLOCK_KEYS)
-            row = first_key + in_block
-            offsets = row_offsets(row, drawn, indptr_ptr, indices_ptr, batch, v_stride_0,
-                                  v_stride_n, PAGE_SIZE)
-            v = tl.load(v_base + offsets[:, None] + dims[None, :],
-                        drawn[:, None] & (dims < HEAD_DIM)[None, :], other=0.0)
-            acc += tl.sum(as_float32(v), 0)
-            if rows_ptr is not None:
-                tl.store(rows_ptr + flat_head * samples + teeth, row, drawn)
+    teeth = part * TEETH + tl.arange(0, TEETH)
+    drawn = teeth < samples
+    level = tl.minimum((teeth + 1 - offset) / samples, 1.0) * total
+    span = tl.full([TEETH], 2147483647, tl.int32)
+    ahead = tl.zeros([TEETH], tl.float32)
+    before = 0.0
+    for start in range(0, spans, SPANS):
+        masses = span_masses(tile_mass_ptr, tile_max_ptr, start, tiles, top, SPANS)
+        running, before = running_masses(masses, before)
+        # teeth along the threads: each compares with all spans by itself
+        reached = running[:, None] >= level[None, :]
+        index = (start + tl.arange(0, SPANS))[:, None]
+        span = tl.minimum(span, tl.min(tl.where(reached, index, 2147483647), 0))
+        ahead = tl.maximum(ahead, tl.max(tl.where(reached, 0.0, running[:, None]), 0))
+    level -= ahead
+    tile = span[:, None] * SPAN_TILES + tl.arange(0, SPAN_TILES)[None, :]
+    inside = drawn[:, None] & (tile < tiles)
+    masses = tl.load(tile_mass_ptr + tile, inside, other=0.0)
+    peaks = tl.load(tile_max_ptr + tile, inside, other=float("-inf"))
+    masses = tl.where(masses > 0, masses * tl.exp2(peaks - top), 0.0)
+    in_span, ahead = first_reached(masses, level, SPAN_TILES)
+    tile = span * SPAN_TILES + in_span
+    peak = tl.load(tile_max_ptr + tile, drawn, other=0.0)
+    # teeth lie above 2^-48 of the total, so no tile further below than that is drawn
+    level = (level - ahead) * tl.exp2(tl.minimum(top - peak, 64.0))
+    block = tl.arange(0, BLOCK_N // BLOCK_KEYS)
+    masses = tl.load(block_mass_ptr + tile[:, None] * (BLOCK_N // BLOCK_KEYS) + block[None, :],
+                     drawn[:, None], other=1.0)
+    in_tile, ahead = first_reached(masses, level, BLOCK_N // BLOCK_KEYS)
+    first_key = tile * BLOCK_N + in_tile * BLOCK_KEYS
+    stashed = tl.load(stash_ptr + first_key[:, None] + tl.arange(0, BLOCK_KEYS)[None, :],
+                      drawn[:, None], other=1.0)
+    in_block, _ = first_reached(stashed.to(tl.float32), level - ahead, BLOCK_KEYS)
+    row = first_key + in_block
+    offsets = row_offsets(row, drawn, indptr_ptr, indices_ptr, batch, v_stride_0, V_STRIDE_N,
+                          PAGE_SIZE)
+    v = tl.load(v_base + offsets[:, None] + dims[None, :],
+                drawn[:, None] & (dims < HEAD_DIM)[None, :], other=0.0)
+    if rows_ptr is not None:
+        tl.store(rows_ptr + flat_head * samples + teeth, row, drawn)
     scale = 1.0 / samples
     if v_scale_ptr is not None:
         scale *= tl.load(v_scale_ptr + kv_head)
-    tl.store(out_ptr + (flat_head * parts + part) * HEAD_DIM + dims, acc * scale, dims < HEAD_DIM)
+    tl.store(out_ptr, tl.sum(as_float32(v), 0) * scale, dims < HEAD_DIM)
 
 
 @triton.jit
 def add_parts_kernel(part_ptr, out_ptr, parts, HEAD_DIM: tl.constexpr, BLOCK_D: tl.constexpr,
-                     PDL: tl.constexpr):
-    """Add up the parts in order: out = Σ_p part_p.
+                     BLOCK_P: tl.constexpr, PDL: tl.constexpr):
+    """Add up the parts: out = Σ_p part_p, BLOCK_P of them at a time.
 
     part: float32 [B·H, parts, d]; out: [B·H, d]. Grid (B·H,).
     """
@@ -169,7 +166,8 @@ def add_parts_kernel(part_ptr, out_ptr, parts, HEAD_DIM: tl.constexpr, BLOCK_D: 
     head = tl.program_id(0).to(tl.int64)
     dims = tl.arange(0, BLOCK_D)
     acc = tl.zeros([BLOCK_D], tl.float32)
-    for part in range(parts):
-        acc += tl.load(part_ptr + (head * parts + part) * HEAD_DIM + dims, dims < HEAD_DIM,
-                       other=0.0)
+    for first in range(0, parts, BLOCK_P):
+        part = first + tl.arange(0, BLOCK_P)
+        acc += tl.sum(tl.load(part_ptr + (head * parts + part)[:, None] * HEAD_DIM + dims[None, :],
+                              (part < parts)[:, None] & (dims < HEAD_DIM)[None, :], other=0.0), 0)
     tl.store(out_ptr + head * HEAD_DIM + dims, acc, dims < HEAD_DIM)

@@ -4,7 +4,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from gpu_kernels.launch import cache_arguments, programs_per_split, value_arguments
+from gpu_kernels.launch import (
+    cache_arguments,
+    first_launch,
+    programs_per_split,
+    value_arguments,
+)
 from gpu_kernels.outputs import answer, outputs
 from gpu_kernels.page_table import PageTable
 from gpu_kernels.partial_results import merge_splits, partial_shapes
@@ -27,6 +32,7 @@ from gpu_kernels.split_plan import (
     splits_that_fill,
     stages_that_fit,
 )
+from gpu_kernels.tile_scores import MIN_COLUMNS
 from gpu_kernels.workspace import Workspace
 
 if TYPE_CHECKING:
@@ -45,12 +51,14 @@ def samples_per_pass(request: DecodeRequest, samples: int, tile: int) -> int:
 
 
 def plan(request: DecodeRequest, tile: int, limits: DeviceLimits) -> LaunchPlan:
-    """Choose warps, stages and splits from the shapes and the device; the tile is the caller's."""
-    tile_bytes = tile * request.row_bytes
-    stages = stages_that_fit(limits, tile_bytes, most=4)
-    resident = max(1, min(6, limits.shared_per_block_bytes // (stages * tile_bytes)))
-    splits = splits_that_fill(limits, programs_per_split(request), request.context, resident)
-    return LaunchPlan(tile, 2 if tile <= 32 else 4, stages, splits)
+    """Choose warps, stages and splits from the shapes and the device; the tile is the caller's.
+
+    One warp has a whole small tile to itself: no barrier, and a thread scans its keys alone.
+    """
+    tiles = -(-request.context // tile)
+    splits = splits_that_fill(limits, programs_per_split(request), tiles, ctas_per_sm=4)
+    stages = stages_that_fit(limits, tile * request.row_bytes, most=2)
+    return LaunchPlan(tile, max(1, tile // 64), stages, splits)
 
 
 def s2anta_flash_decode(
@@ -112,9 +120,9 @@ def s2anta_flash_decode(
         **cache_arguments(request), **value_arguments(request),
         state_ptr=state, part_ptr=parts[0], max_ptr=parts[1], sum_ptr=parts[2], rows_ptr=rows,
         samples=samples, rows_per_head=most_rows, layer=layer,
-        HEADS=heads, BLOCKS=blocks, BLOCK_N=tile, ROWS=max(16, heads * at_once),
+        HEADS=heads, BLOCKS=blocks, BLOCK_N=tile, COLUMNS=max(MIN_COLUMNS, heads),
         SAMPLES=at_once, SHARED=shared,
-        num_warps=chosen.num_warps, num_stages=chosen.num_stages,
+        num_warps=chosen.num_warps, num_stages=chosen.num_stages, **first_launch(q.device),
     )
     merge_splits(request, parts, out, lse)
     return answer(out, lse, return_lse)
