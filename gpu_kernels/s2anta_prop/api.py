@@ -1,0 +1,163 @@
+"""`s2anta_prop_decode`: tile budgets in proportion to tile mass, as published."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from gpu_kernels.launch import (
+    cache_arguments,
+    dependent_launch,
+    first_launch,
+    programs_per_split,
+    value_arguments,
+)
+from gpu_kernels.outputs import answer, outputs
+from gpu_kernels.page_table import PageTable
+from gpu_kernels.partial_results import merge_splits, partial_shapes
+from gpu_kernels.random_offsets import random_state, shares_offsets
+from gpu_kernels.request import (
+    DecodeRequest,
+    check_decode,
+    check_output,
+    check_samples,
+    check_tile,
+)
+from gpu_kernels.s2anta_prop.budget_kernel import budget_kernel
+from gpu_kernels.s2anta_prop.score_kernel import score_kernel
+from gpu_kernels.split_plan import (
+    DeviceLimits,
+    LaunchPlan,
+    device_limits,
+    head_blocks,
+    next_power_of_two,
+    splits_that_fill,
+    stages_that_fit,
+)
+from gpu_kernels.stash_draws import SPAN, draw_kernel, draws_per_program
+from gpu_kernels.tile_scores import MIN_COLUMNS
+from gpu_kernels.tile_stash import stash_shapes, stash_unit
+from gpu_kernels.workspace import Workspace
+
+if TYPE_CHECKING:
+    import torch
+
+MIN_TILE, DEFAULT_TILE, MAX_TILE = 16, 64, 256
+KEYS_AT_ONCE = 256
+"""Most keys that one program scores together, several tiles where tiles are short."""
+TILES_PER_WARP = 512
+"""Tiles whose budgets one warp works out: 16 per thread."""
+
+
+def largest_tile(request: DecodeRequest, limits: DeviceLimits) -> int:
+    """Return the most keys of a tile: its rows must fit into a block's shared memory."""
+    tile = MAX_TILE
+    while tile * request.row_bytes > limits.shared_per_block_bytes * 4 // 5:
+        tile //= 2
+    return tile
+
+
+def plan(request: DecodeRequest, tile: int, limits: DeviceLimits) -> LaunchPlan:
+    """Choose block, warps, stages and splits of the score pass from the shapes and the device."""
+    block_n = KEYS_AT_ONCE
+    while block_n > tile and stages_that_fit(limits, block_n * request.row_bytes, most=2) < 2:
+        block_n //= 2
+    blocks = -(-request.context // block_n)
+    splits = splits_that_fill(limits, programs_per_split(request), blocks, ctas_per_sm=2)
+    stages = stages_that_fit(limits, block_n * request.row_bytes, most=2)
+    return LaunchPlan(block_n, 4, stages, splits)
+
+
+def s2anta_prop_decode(
+    q: torch.Tensor,
+    k: torch.Tensor,
+    v: torch.Tensor,
+    *,
+    samples: int,
+    tile: int = DEFAULT_TILE,
+    offsets: str = "own",
+    seed: int | torch.Tensor = 0,
+    step: int | None = None,
+    layer: int = 0,
+    stash: str = "float16",
+    seq_lens: torch.Tensor | None = None,
+    sm_scale: float | None = None,
+    kv_layout: str = "NHD",
+    pages: PageTable | None = None,
+    k_scale: torch.Tensor | None = None,
+    v_scale: torch.Tensor | None = None,
+    return_lse: bool = False,
+    out: torch.Tensor | None = None,
+    lse: torch.Tensor | None = None,
+    rows: torch.Tensor | None = None,
+    workspace: Workspace | None = None,
+    launch: LaunchPlan | None = None,
+) -> torch.Tensor | tuple[torch.Tensor, torch.Tensor]:
+    """Estimate attention by the mean of S rows, split over tiles in proportion to their mass.
+
+    Tile t gets ⌊S·P_t⌋ draws, plus one for the largest remainders until Σ S_t = S, and draws them
+    systematically inside. **Biased**: budgets are a fixed function of the scores, so a tile whose
+    remainder never wins contributes nothing, however many steps are averaged; `s2anta_comb` costs
+    the same and is not. Here because it is what was published; unlike there, any number of tiles
+    is right.
+
+    samples: S, per query head. tile: keys per tile, a power of two within 16..256 whose rows fit
+    into shared memory. stash: "float16" keeps each weight to 11 bits, "float32" to 24. rows: int32 [B, H, S], filled with
+    the rows drawn, tile by tile, −1 for an empty sequence.
+    Other arguments, returns and errors as `s2anta_flash_decode`.
+    Source: SANTA, arXiv 2605.01910, section 3.4.
+    """
+    import torch
+
+    request = check_decode(
+        q, k, v, seq_lens=seq_lens, sm_scale=sm_scale, kv_layout=kv_layout, pages=pages,
+        k_scale=k_scale, v_scale=v_scale,
+    )
+    check_samples(samples)
+    limits = device_limits(q.device)
+    check_tile(tile, MIN_TILE, largest_tile(request, limits))
+    unit = stash_unit(stash)
+    shared = shares_offsets(offsets)
+    state = random_state(seed, step, layer, q)
+    out, lse = outputs(request, out, lse, return_lse)
+    if rows is not None:
+        check_output("rows", rows, (*q.shape[:2], samples), torch.int32, q)
+        rows.fill_(-1)
+    chosen = plan(request, tile, limits) if launch is None else launch
+    block_n = max(tile, chosen.block_n)
+    heads, blocks = head_blocks(request.group)
+    flat = request.batch * request.num_qo_heads
+    tiles = max(1, -(-request.context // block_n)) * (block_n // tile)
+    draws, warps = draws_per_program(samples, tile)
+    stashed, tile_mass, tile_max, start, *parts = (workspace or Workspace()).cut(
+        [
+            *stash_shapes(flat, tiles, tile, stash),
+            ((flat, tiles + 1), torch.int32),
+            *partial_shapes(request, -(-samples // draws)),
+        ],
+        q.device,
+    )
+    cache = cache_arguments(request)
+    masses = {"tile_mass_ptr": tile_mass, "tile_max_ptr": tile_max, "tiles_per_head": tiles,
+              "stash_unit": unit}
+    score_kernel[(request.num_kv_heads * blocks, chosen.splits, request.batch)](
+        **cache, **masses, stash_ptr=stashed, HEADS=heads, BLOCKS=blocks, TILE=tile,
+        BLOCK_N=block_n, COLUMNS=max(MIN_COLUMNS, heads), num_warps=chosen.num_warps,
+        num_stages=chosen.num_stages, **first_launch(q.device),
+    )
+    where = {name: cache[name] for name in ("lens_ptr", "indptr_ptr", "capacity", "PAGE_SIZE")}
+    block_t = max(32, next_power_of_two(tiles))
+    budget_kernel[(request.num_qo_heads, request.batch)](
+        **where, **masses, start_ptr=start, lse_ptr=lse, samples=samples, TILE=tile,
+        BLOCK_T=block_t, num_warps=min(32, max(1, block_t // TILES_PER_WARP)),
+        **dependent_launch(q.device),
+    )
+    names = ("indices_ptr", "group", "HEAD_DIM", "BLOCK_D")
+    draw_kernel[(parts[1].shape[1], request.num_qo_heads, request.batch)](
+        **where, **{name: cache[name] for name in names}, **value_arguments(request), **masses,
+        stash_ptr=stashed, state_ptr=state, start_ptr=start, part_ptr=parts[0], max_ptr=parts[1],
+        sum_ptr=parts[2], rows_ptr=rows, samples=samples, most_rows=samples, layer=layer,
+        TILE=tile, DRAWS=draws, SPANS=min(64, next_power_of_two(-(-tiles // SPAN))),
+        SHARED=shared, num_warps=warps, num_stages=1, **dependent_launch(q.device),
+    )
+    merge_splits(request, parts, out, None)
+    return answer(out, lse, return_lse)
