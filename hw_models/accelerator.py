@@ -145,7 +145,7 @@ class Accelerator(BaseModel):
     name: str = Field(min_length=1)
     title: str = Field(min_length=1)
     description: str = Field(min_length=1)
-    node_nm: float = Field(gt=0)
+    node_nm: float = Field(gt=0, strict=True)
     memory: Annotated[Memory, NamedPart("memory")]
     buffer: Annotated[Buffer, NamedPart("buffer")] | None = None
     arithmetic: Annotated[Arithmetic, NamedPart("arithmetic")]

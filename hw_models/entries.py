@@ -139,6 +139,11 @@ class Segments:
             raise ValueError(f"unique segments ({self.unique}) exceed logical ({self.logical})")
 
 
+def is_count(value: object) -> bool:
+    """Return whether a value is an int (no bool) within 0..2^63-1."""
+    return type(value) is int and 0 <= value <= INT64_MAX
+
+
 def check_count(value: int, what: str) -> None:
     """Raise `TypeError` unless `value` is an int, `OverflowError` unless it is in 0..2^63-1."""
     if isinstance(value, bool) or not isinstance(value, int):

@@ -7,9 +7,9 @@ nothing about time, energy or an accelerator: those read a ledger and never chan
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from operator import attrgetter
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -27,6 +27,7 @@ from hw_models.entries import (
     Tensor,
     check_count,
     check_size,
+    is_count,
 )
 
 if TYPE_CHECKING:
@@ -46,10 +47,15 @@ __all__ = [
     "Segments",
     "StreamKey",
     "Tensor",
-    "mean",
+    "total",
 ]
 
 Figure = Literal["logical", "unique", "moved", "workspace"]
+
+_OP_ORDER = attrgetter("phase", "kind", "dtype", "multiplicity")
+"""The order of `OpKey` itself, without a Python call per comparison."""
+
+_DIFFERENT = "ledgers rounded to different granularities do not add: {} and {} bytes"
 
 
 @dataclass(frozen=True)
@@ -76,12 +82,13 @@ class Ledger:
     def __post_init__(self) -> None:
         check_size(self.granularity_bytes, "granularity_bytes")
         for op, count in self.ops.items():
-            check_count(count, f"count of {op.phase} {op.kind} {op.dtype}")
-            check_size(op.multiplicity, f"multiplicity of {op.phase} {op.kind}")
+            if not (is_count(count) and is_count(op.multiplicity) and op.multiplicity):
+                check_count(count, f"count of {op.phase} {op.kind} {op.dtype}")
+                check_size(op.multiplicity, f"multiplicity of {op.phase} {op.kind}")
         for key in self.streams:
             check_size(key.segment_bytes, f"segment_bytes of {key.phase} {key.tensor}")
             check_count(key.footprint_bytes, f"footprint_bytes of {key.phase} {key.tensor}")
-        ops = {op: self.ops[op] for op in sorted(self.ops) if self.ops[op]}
+        ops = {op: self.ops[op] for op in sorted(self.ops, key=_OP_ORDER) if self.ops[op]}
         streams = {
             key: self.streams[key] for key in sorted(self.streams) if self.streams[key].logical
         }
@@ -99,19 +106,7 @@ class Ledger:
         return Ledger, (dict(self.ops), dict(self.streams), self.granularity_bytes)
 
     def __add__(self, other: Ledger) -> Ledger:
-        if self.granularity_bytes != other.granularity_bytes:
-            raise ValueError(
-                "ledgers rounded to different granularities do not add: "
-                f"{self.granularity_bytes} and {other.granularity_bytes} bytes"
-            )
-        ops = dict(self.ops)
-        for op, count in other.ops.items():
-            ops[op] = ops.get(op, 0) + count
-        streams = dict(self.streams)
-        for key, seg in other.streams.items():
-            have = streams.get(key, Segments(0, 0))
-            streams[key] = Segments(have.logical + seg.logical, have.unique + seg.unique)
-        return Ledger(ops, streams, self.granularity_bytes)
+        return total((self, other))
 
     def __mul__(self, times: int) -> Ledger:
         check_count(times, "ledger multiplier")
@@ -276,28 +271,21 @@ class Ledger:
         })
 
 
-def mean(ledgers: Sequence[Ledger]) -> Ledger:
-    """Return the average of ledgers, each count rounded to the nearest whole number (half up).
-
-    ledgers: at least one, of equal granularity. Raises `ValueError` for none.
-    """
+def total(ledgers: Sequence[Ledger]) -> Ledger:
+    """Return the sum of ledgers in one pass; raises `ValueError` for none and like `+`."""
     if not ledgers:
-        raise ValueError("the mean of no ledgers is not defined")
-    runs = len(ledgers)
-    ops: Counter[OpKey] = Counter()
-    logical: Counter[StreamKey] = Counter()
-    unique: Counter[StreamKey] = Counter()
+        raise ValueError("the sum of no ledgers has no granularity")
+    granularity = ledgers[0].granularity_bytes
+    ops: dict[OpKey, int] = {}
+    logical: dict[StreamKey, int] = {}
+    unique: dict[StreamKey, int] = {}
     for ledger in ledgers:
-        ops.update(ledger.ops)
+        if ledger.granularity_bytes != granularity:
+            raise ValueError(_DIFFERENT.format(granularity, ledger.granularity_bytes))
+        for op, count in ledger.ops.items():
+            ops[op] = ops.get(op, 0) + count
         for key, segments in ledger.streams.items():
-            logical[key] += segments.logical
-            unique[key] += segments.unique
-
-    def rounded(total: int) -> int:
-        return (2 * total + runs) // (2 * runs)
-
-    return Ledger(
-        {op: rounded(total) for op, total in ops.items()},
-        {key: Segments(rounded(total), rounded(unique[key])) for key, total in logical.items()},
-        ledgers[0].granularity_bytes,
-    )
+            logical[key] = logical.get(key, 0) + segments.logical
+            unique[key] = unique.get(key, 0) + segments.unique
+    streams = {key: Segments(count, unique[key]) for key, count in logical.items()}
+    return Ledger(ops, streams, granularity)

@@ -88,7 +88,7 @@ class Constant(BaseModel):
     low: Figure
     high: Figure
     unit: str = Field(min_length=1)
-    node_nm: float | None = Field(default=None, gt=0)
+    node_nm: float | None = Field(default=None, gt=0, strict=True)
     source: str = Field(min_length=1)
     confidence: Confidence
     facts: tuple[str, ...] = ()

@@ -133,8 +133,9 @@ class Fit:
         return {
             "effective_support": support,
             "ternary_rmse_logits": rmse,
-            "query_density": _part_means(heads.density[order], num_heads),
-            "key_value_coupling": _part_means(heads.coupling[order], num_heads),
+            # rounding may carry a mean of shares past 1
+            "query_density": np.minimum(1, _part_means(heads.density[order], num_heads)),
+            "key_value_coupling": np.minimum(1, _part_means(heads.coupling[order], num_heads)),
             # rows agree at least with themselves
             "value_coherence": np.maximum(1 / (1 + np.square(spread)), 1 / support),
         }

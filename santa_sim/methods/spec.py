@@ -13,6 +13,10 @@ Tile = Annotated[int, Field(strict=True, ge=1, le=2**20)]
 Offsets = Literal["own", "shared"]
 
 
+DENSE_TILE = 64
+"""Default tile of dense values; it changes bookkeeping only, so labels leave it out."""
+
+
 class _Strict(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid")
 
@@ -51,14 +55,14 @@ class Dense(_Valued):
     """Exact attention Σ p_i v_i, tile by tile with a running maximum."""
 
     name: Literal["dense"] = "dense"
-    tile: Tile = 64
+    tile: Tile = DENSE_TILE
 
 
 class BernoulliQk(BernoulliScores):
     """Ternary-query scores with dense values; the same as `dense` with those scores."""
 
     name: Literal["bernoulli_qk"] = "bernoulli_qk"
-    tile: Tile = 64
+    tile: Tile = DENSE_TILE
 
 
 class _Sampled(_Valued):
@@ -182,9 +186,13 @@ def label(spec: Any) -> str:
         text = str(spec.name)
         if not isinstance(spec, Dense):
             text += f" S={requested_samples(spec)}"
+            if requested_samples(spec) != spec.samples:
+                text += f" (from {spec.samples})"
             if spec.offsets == "shared":
                 text += " shared"
         if hasattr(spec, "tile") and not isinstance(spec, Dense):
             text += f" tile={spec.tile}"
         parts.append(text)
+    if isinstance(spec, Dense | BernoulliQk) and spec.tile != DENSE_TILE:
+        parts[-1] += f" tile={spec.tile}"
     return " + ".join(parts)

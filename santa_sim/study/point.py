@@ -10,11 +10,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from hw_models.ledger import Ledger
+from hw_models.ledger import Ledger, total
 from santa_sim.data.attention import AttentionStep
 from santa_sim.methods import decode, expect
 from santa_sim.methods.spec import BernoulliScores, scores_of, value_stage
-from santa_sim.study.averaged import averaged
 from santa_sim.study.spec import Seeds
 
 CONFIDENCE = 0.95
@@ -22,16 +21,18 @@ CONFIDENCE = 0.95
 
 @dataclass(frozen=True)
 class PointResult:
-    """What a method did on a dataset, per decode step and layer.
+    """What a method did on a dataset.
 
-    ledger: mean over steps and seeds. rel_error: mean over heads, steps and seeds of
+    total: sum of the ledgers of all `runs` (steps × seeds); a sum, since counts are whole numbers
+    and their means are not. rel_error: mean over heads, steps and seeds of
     ‖out − exact‖₂/‖exact‖₂, with its 95 % interval over seeds (equal ends for a method without
     randomness, NaN for a single seed and at the expected level).
     unique_row_fraction: V rows read at least once over rows, mean over KV heads.
     samples_effective: rows drawn per query head, mean. seeds: seeds that were run.
     """
 
-    ledger: Ledger
+    total: Ledger
+    runs: int
     rel_error: float
     rel_error_low: float
     rel_error_high: float
@@ -50,11 +51,13 @@ def run_sampled(
 ) -> PointResult:
     """Run a method on every step with every seed (one seed if it has no randomness).
 
-    exact: float64 [B, H, d] per step. Raises `ValueError` if scores are not finite.
+    steps: of one dataset, with equal `represents`. exact: float64 [B, H, d] per step. Raises
+    `ValueError` if scores are not finite.
     """
     count = seeds.count if is_random(method) else 1
     errors = np.empty((count, len(steps)))
-    ledgers, unique, samples = [], [], []
+    ledgers: list[Ledger] = []
+    unique, samples = [], []
     for i in range(count):
         for j, step in enumerate(steps):
             result = decode(
@@ -63,14 +66,15 @@ def run_sampled(
                 check_finite=False,  # an AttentionStep has looked already
             )
             errors[i, j] = _relative_error(result.out, exact[j])
-            ledgers.append(result.ledger * step.represents)
+            ledgers.append(result.ledger)
             unique.append(_fraction(result.unique_rows, step.seq_lens))
             samples.append(float(result.effective_samples.mean()))
     per_seed = errors.mean(axis=1)
     half = half_width(per_seed) if is_random(method) else 0.0
     error = float(per_seed.mean())
     return PointResult(
-        ledger=averaged(ledgers), rel_error=error, rel_error_low=max(0.0, error - half),
+        total=total(ledgers) * steps[0].represents, runs=len(ledgers),
+        rel_error=error, rel_error_low=max(0.0, error - half),
         rel_error_high=error + half, unique_row_fraction=float(np.mean(unique)),
         samples_effective=float(np.mean(samples)), seeds=count,
     )
@@ -81,12 +85,14 @@ def run_expected(method: Any, steps: Sequence[AttentionStep]) -> PointResult:
     ledgers, unique, samples = [], [], []
     for step in steps:
         result = expect(method, step.q, step.k, seq_lens=step.seq_lens, sm_scale=step.sm_scale)
-        ledgers.append(result.ledger * step.represents)
+        ledgers.append(result.ledger)
         unique.append(_fraction(result.unique_rows, step.seq_lens))
         samples.append(result.samples)
     return PointResult(
-        averaged(ledgers), math.nan, math.nan, math.nan, float(np.mean(unique)),
-        float(np.mean(samples)), 0,
+        total=total(ledgers) * steps[0].represents, runs=len(ledgers),
+        rel_error=math.nan, rel_error_low=math.nan, rel_error_high=math.nan,
+        unique_row_fraction=float(np.mean(unique)), samples_effective=float(np.mean(samples)),
+        seeds=0,
     )
 
 

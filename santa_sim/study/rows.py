@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from hw_models.accelerator import Accelerator
 from hw_models.catalogue import constants_used
 from hw_models.evaluate import Evaluation
-from hw_models.ledger import Ledger, Level, OpKind, Tensor
+from hw_models.ledger import Figure, Level, OpKind, Tensor
 from hw_models.lowering import Misfit
 from santa_sim.data.attention import AttentionStep
 from santa_sim.methods.spec import (
@@ -58,9 +58,18 @@ def identity(point: Point) -> Row:
     }
 
 
+def mean_count(count: int, runs: int) -> int:
+    """Return count / runs, rounded to the nearest whole number (half up)."""
+    return (2 * count + runs) // (2 * runs)
+
+
 def counts(result: PointResult, point: Point) -> Row:
     """Return the columns that do not depend on an accelerator; bytes at 32-byte granularity."""
-    ledger = result.ledger.rounded_to(STREAM_GRANULARITY_BYTES)
+    ledger = result.total.rounded_to(STREAM_GRANULARITY_BYTES)
+
+    def mean_bytes(figure: Figure, **which: Any) -> int:
+        return mean_count(ledger.bytes(figure, **which), result.runs)
+
     step = point.step
     rows = int(step.seq_lens.sum())
     return {
@@ -68,49 +77,59 @@ def counts(result: PointResult, point: Point) -> Row:
         "rel_error": result.rel_error, "rel_error_low": result.rel_error_low,
         "rel_error_high": result.rel_error_high,
         "unique_row_fraction": result.unique_row_fraction,
-        "k_bytes": ledger.bytes("moved", tensor=Tensor.K),
-        "v_bytes": ledger.bytes("moved", tensor=Tensor.V),
-        "q_out_bytes": ledger.bytes("moved", tensor=Tensor.Q)
-        + ledger.bytes("moved", tensor=Tensor.OUT),
-        "workspace_bytes": ledger.bytes("workspace"),
-        "logical_bytes": ledger.bytes("logical", level=Level.MAIN),
-        "unique_bytes": ledger.bytes("unique", level=Level.MAIN),
-        "moved_bytes": ledger.bytes("moved", level=Level.MAIN),
+        "k_bytes": mean_bytes("moved", tensor=Tensor.K),
+        "v_bytes": mean_bytes("moved", tensor=Tensor.V),
+        "q_out_bytes": mean_bytes("moved", tensor=Tensor.Q)
+        + mean_bytes("moved", tensor=Tensor.OUT),
+        "workspace_bytes": mean_bytes("workspace"),
+        "logical_bytes": mean_bytes("logical", level=Level.MAIN),
+        "unique_bytes": mean_bytes("unique", level=Level.MAIN),
+        "moved_bytes": mean_bytes("moved", level=Level.MAIN),
         "kv_cache_bytes": 2 * rows * step.k.shape[2] * step.represents * step.q.shape[2]
         * step.dtype.bytes,
     }
 
 
-def on_accelerator(evaluation: Evaluation | Misfit, accelerator: Accelerator) -> Row:
-    """Return the columns of one point on one accelerator; no costs where it does not fit."""
+def on_accelerator(
+    evaluation: Evaluation | Misfit, accelerator: Accelerator, runs: int
+) -> Row:
+    """Return the columns of one point on one accelerator; no costs where it does not fit.
+
+    evaluation: of the sum of `runs` ledgers; time bounds and energies are linear in the counts, so
+    their means are the shares of it.
+    """
     row: Row = {
         "accelerator": accelerator.name, "accelerator_title": accelerator.title,
         "fits": isinstance(evaluation, Evaluation),
-        "misfit": str(evaluation) if isinstance(evaluation, Misfit) else "", "bound": "",
+        "misfit": "", "bound": "",
     }
     if isinstance(evaluation, Misfit):
-        return row
+        missing = tuple(
+            replace(op, count=mean_count(op.count, runs)) for op in evaluation.missing
+        )
+        return {**row, "misfit": str(replace(evaluation, missing=missing))}
     time = evaluation.time
     row |= {
-        "multiplies": evaluation.lowered.ledger.count(OpKind.MULTIPLY),
-        "adds": evaluation.lowered.ledger.count(OpKind.ADD),
-        "time_s": time.time_s.nominal, "time_low_s": time.time_s.low,
-        "time_high_s": time.time_s.high, "time_no_overlap_s": time.no_overlap_time_s.nominal,
-        "bound": time.bound,
+        "multiplies": mean_count(evaluation.lowered.ledger.count(OpKind.MULTIPLY), runs),
+        "adds": mean_count(evaluation.lowered.ledger.count(OpKind.ADD), runs),
+        "time_s": time.time_s.nominal / runs, "time_low_s": time.time_s.low / runs,
+        "time_high_s": time.time_s.high / runs,
+        "time_no_overlap_s": time.no_overlap_time_s.nominal / runs, "bound": time.bound,
     }
     for account in ACCOUNTS:
         if account in evaluation.energy:
-            total = evaluation.energy[account].total_j
-            row |= {f"{account}_energy_j": total.nominal, f"{account}_energy_low_j": total.low,
-                    f"{account}_energy_high_j": total.high}
+            joules = evaluation.energy[account].total_j
+            row |= {f"{account}_energy_j": joules.nominal / runs,
+                    f"{account}_energy_low_j": joules.low / runs,
+                    f"{account}_energy_high_j": joules.high / runs}
     return row
 
 
 def operations(
-    number: int, evaluation: Evaluation | Misfit, accelerator: str, ledger: Ledger
+    number: int, evaluation: Evaluation | Misfit, accelerator: str, result: PointResult
 ) -> Iterator[Row]:
     """Yield operation counts as executed, or as asked for where the accelerator cannot."""
-    shown = evaluation.lowered.ledger if isinstance(evaluation, Evaluation) else ledger
+    shown = evaluation.lowered.ledger if isinstance(evaluation, Evaluation) else result.total
     totals: dict[tuple[str, str, str], int] = {}
     for op, count in shown.ops.items():
         key = str(op.phase), str(op.kind), str(op.dtype)
@@ -119,12 +138,12 @@ def operations(
         )
     for (phase, kind, dtype), count in totals.items():
         yield {"point": number, "accelerator": accelerator, "phase": phase, "kind": kind,
-               "dtype": dtype, "count": count}
+               "dtype": dtype, "count": mean_count(count, result.runs)}
 
 
-def streams(number: int, ledger: Ledger) -> Iterator[Row]:
+def streams(number: int, result: PointResult) -> Iterator[Row]:
     """Yield bytes by tensor, level, direction and pattern, segment sizes summed."""
-    rounded = ledger.rounded_to(STREAM_GRANULARITY_BYTES)
+    rounded = result.total.rounded_to(STREAM_GRANULARITY_BYTES)
     totals: dict[tuple[str, str, str, str], Row] = {}
     for key in rounded.streams:
         name = str(key.tensor), str(key.level), str(key.direction), str(key.pattern)
@@ -135,10 +154,16 @@ def streams(number: int, ledger: Ledger) -> Iterator[Row]:
         })
         for figure in ("logical", "unique", "moved", "workspace"):
             row[f"{figure}_bytes"] += rounded.stream_bytes(key, figure)
-    yield from totals.values()
+    for row in totals.values():
+        yield {
+            name: mean_count(value, result.runs) if name.endswith("_bytes") else value
+            for name, value in row.items()
+        }
 
 
-def energy_parts(number: int, evaluation: Evaluation, accelerator: str) -> Iterator[Row]:
+def energy_parts(
+    number: int, evaluation: Evaluation, accelerator: str, runs: int
+) -> Iterator[Row]:
     """Yield joules by account, part and boundary, phases summed."""
     for account, report in evaluation.energy.items():
         totals: dict[tuple[str, str], list[float]] = {}
@@ -148,7 +173,8 @@ def energy_parts(number: int, evaluation: Evaluation, accelerator: str) -> Itera
                 sums[i] += end
         for (name, boundary), (low, nominal, high) in totals.items():
             yield {"point": number, "accelerator": accelerator, "account": account, "part": name,
-                   "boundary": boundary, "low_j": low, "nominal_j": nominal, "high_j": high}
+                   "boundary": boundary, "low_j": low / runs, "nominal_j": nominal / runs,
+                   "high_j": high / runs}
 
 
 def constants(accelerator: Accelerator) -> Iterator[Row]:
@@ -183,18 +209,21 @@ class Collector:
     ) -> None:
         """Take in a point on one accelerator."""
         self.points.append({
-            **identity(point), **counts(result, point), **on_accelerator(evaluation, accelerator),
+            **identity(point), **counts(result, point),
+            **on_accelerator(evaluation, accelerator, result.runs),
             "status": "ok", "error": "",
         })
         self.operations.extend(
-            operations(point.number, evaluation, accelerator.name, result.ledger)
+            operations(point.number, evaluation, accelerator.name, result)
         )
         if isinstance(evaluation, Evaluation):
-            self.energy.extend(energy_parts(point.number, evaluation, accelerator.name))
+            self.energy.extend(
+                energy_parts(point.number, evaluation, accelerator.name, result.runs)
+            )
 
     def add_streams(self, point: Point, result: PointResult) -> None:
         """Take in the byte streams of a point, which no accelerator changes."""
-        self.streams.extend(streams(point.number, result.ledger))
+        self.streams.extend(streams(point.number, result))
 
     def failed(
         self, point: Point, error: Exception, accelerators: Sequence[Accelerator]

@@ -112,7 +112,7 @@ def _evaluate(
     """Cost a point on every accelerator; yield what the lowering had to decide."""
     for accelerator in loaded.accelerators:
         try:
-            evaluation = evaluate(result.ledger, accelerator)
+            evaluation = evaluate(result.total, accelerator)
         except ARITHMETIC_FAULTS as error:  # constants so extreme that a cost is not finite
             tables.failed(point, error, [accelerator])
             failed.append(f"{_name(point)} on {accelerator.name} failed: {error}")

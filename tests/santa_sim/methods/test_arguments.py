@@ -164,9 +164,10 @@ def test_labels_tell_methods_apart():
     specs = every_method(8) + every_method(16, tile=32, trials=4)
     specs += [sampled("santa_iid", 8, scores={"name": "bernoulli_qk", "trials": 8, **more})
               for more in ({"scale": "power_of_two"}, {"key_layout": "token_major"})]  # fmt: skip
-    # tiles of dense values change bookkeeping only and stay out of the label
-    named = [spec for spec in specs if hasattr(spec, "samples")]
-    assert len({label(spec) for spec in named}) == len(named)
+    specs += [method("dense", tile=16), method("bernoulli_qk", trials=4, tile=16)]
+    specs += [sampled("santa_iid", 63, round_samples="power_of_two"), sampled("santa_iid", 64)]
+    specs = list(dict.fromkeys(specs))
+    assert len({label(spec) for spec in specs}) == len(specs)
     assert {spec.name for spec in specs} == set(METHOD_NAMES)
 
 

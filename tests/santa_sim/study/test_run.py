@@ -88,9 +88,17 @@ def test_energy_parts_add_up_to_the_total(result):
 
 def test_streams_add_up_to_the_moved_bytes(result):
     streams = result.tables.streams
-    main = streams[streams["level"] == "main"].groupby("point")["moved_bytes"].sum()
+    main = streams[streams["level"] == "main"].groupby("point")["moved_bytes"]
     frame = result.frame.drop_duplicates("point").set_index("point")
-    assert (main.reindex(frame.index) == frame["moved_bytes"]).all()
+    # each stream's mean over the runs is rounded to whole bytes by itself
+    off = (main.sum().reindex(frame.index) - frame["moved_bytes"]).abs()
+    assert (off <= main.size().reindex(frame.index)).all()
+
+
+def test_dense_reads_the_mean_length_of_its_steps_and_no_more(result):
+    row = of(result, "dense")
+    # steps 0 and 2 of t3 read 2,045 and 2,047 rows of 64 fp16 numbers in 3 heads
+    assert row["k_bytes"] == row["v_bytes"] == 2046 * 3 * 64 * 2
 
 
 def test_results_do_not_depend_on_the_number_of_threads(result, small_study):
