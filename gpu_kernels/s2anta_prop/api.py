@@ -8,63 +8,27 @@ from gpu_kernels.launch import (
     cache_arguments,
     dependent_launch,
     first_launch,
-    programs_per_split,
     value_arguments,
 )
 from gpu_kernels.outputs import answer, outputs
 from gpu_kernels.page_table import PageTable
 from gpu_kernels.partial_results import merge_splits, partial_shapes
 from gpu_kernels.random_offsets import random_state, shares_offsets
-from gpu_kernels.request import (
-    DecodeRequest,
-    check_decode,
-    check_output,
-    check_samples,
-    check_tile,
-)
+from gpu_kernels.request import check_decode, check_output, check_samples, check_tile
 from gpu_kernels.s2anta_prop.budget_kernel import budget_kernel
 from gpu_kernels.s2anta_prop.score_kernel import score_kernel
-from gpu_kernels.split_plan import (
-    DeviceLimits,
-    LaunchPlan,
-    device_limits,
-    head_blocks,
-    next_power_of_two,
-    splits_that_fill,
-    stages_that_fit,
-)
+from gpu_kernels.split_plan import LaunchPlan, device_limits, head_blocks, next_power_of_two
 from gpu_kernels.stash_draws import SPAN, draw_kernel, draws_per_program
 from gpu_kernels.tile_scores import MIN_COLUMNS
-from gpu_kernels.tile_stash import stash_shapes, stash_unit
+from gpu_kernels.tile_stash import MIN_TILE, largest_tile, stash_plan, stash_shapes, stash_unit
 from gpu_kernels.workspace import Workspace
 
 if TYPE_CHECKING:
     import torch
 
-MIN_TILE, DEFAULT_TILE, MAX_TILE = 16, 64, 256
-KEYS_AT_ONCE = 256
-"""Most keys that one program scores together, several tiles where tiles are short."""
+DEFAULT_TILE = 64
 TILES_PER_WARP = 512
 """Tiles whose budgets one warp works out: 16 per thread."""
-
-
-def largest_tile(request: DecodeRequest, limits: DeviceLimits) -> int:
-    """Return the most keys of a tile: its rows must fit into a block's shared memory."""
-    tile = MAX_TILE
-    while tile * request.row_bytes > limits.shared_per_block_bytes * 4 // 5:
-        tile //= 2
-    return tile
-
-
-def plan(request: DecodeRequest, tile: int, limits: DeviceLimits) -> LaunchPlan:
-    """Choose block, warps, stages and splits of the score pass from the shapes and the device."""
-    block_n = KEYS_AT_ONCE
-    while block_n > tile and stages_that_fit(limits, block_n * request.row_bytes, most=2) < 2:
-        block_n //= 2
-    blocks = -(-request.context // block_n)
-    splits = splits_that_fill(limits, programs_per_split(request), blocks, ctas_per_sm=2)
-    stages = stages_that_fit(limits, block_n * request.row_bytes, most=2)
-    return LaunchPlan(block_n, 4, stages, splits)
 
 
 def s2anta_prop_decode(
@@ -101,8 +65,8 @@ def s2anta_prop_decode(
     is right.
 
     samples: S, per query head. tile: keys per tile, a power of two within 16..256 whose rows fit
-    into shared memory. stash: "float16" keeps each weight to 11 bits, "float32" to 24. rows: int32 [B, H, S], filled with
-    the rows drawn, tile by tile, −1 for an empty sequence.
+    into shared memory. stash: "float16" keeps each weight to 11 bits, "float32" to 24.
+    rows: int32 [B, H, S], filled with the rows drawn, tile by tile, −1 for an empty sequence.
     Other arguments, returns and errors as `s2anta_flash_decode`.
     Source: SANTA, arXiv 2605.01910, section 3.4.
     """
@@ -122,7 +86,7 @@ def s2anta_prop_decode(
     if rows is not None:
         check_output("rows", rows, (*q.shape[:2], samples), torch.int32, q)
         rows.fill_(-1)
-    chosen = plan(request, tile, limits) if launch is None else launch
+    chosen = stash_plan(request, tile, limits) if launch is None else launch
     block_n = max(tile, chosen.block_n)
     heads, blocks = head_blocks(request.group)
     flat = request.batch * request.num_qo_heads
