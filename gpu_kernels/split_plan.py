@@ -1,6 +1,8 @@
-"""How a kernel is cut into programs: by rule, from shapes and the device, never from the batch.
+"""How a kernel is cut into programs: by rule, from shapes and the device.
 
-A sequence is split the same way alone and in a batch, so its result is bitwise the same in both.
+A sequence is split the same way alone and in a batch, so its result is bitwise the same in both:
+splits come from the context and the device alone. How many of them one program reads, one after
+the other, also depends on the batch, so that all programs run at once.
 """
 
 from __future__ import annotations
@@ -51,12 +53,27 @@ def device_limits(device: torch.device) -> DeviceLimits:
 
 @dataclass(frozen=True)
 class LaunchPlan:
-    """One kernel's configuration: keys per tile, warps, pipeline stages, pieces per sequence."""
+    """One kernel's configuration: keys per tile, warps, pipeline stages, splits per sequence.
+
+    programs: how many share the splits of a sequence, each a run of neighbours; default one each.
+    Only block_n, num_warps and splits change a result's last bits.
+    """
 
     block_n: int
     num_warps: int
     num_stages: int
     splits: int
+    programs: int | None = None
+
+    @property
+    def splits_per_program(self) -> int:
+        """Neighbouring splits that one program reads."""
+        return -(-self.splits // (self.programs or self.splits))
+
+    @property
+    def grid_programs(self) -> int:
+        """Programs per sequence and block of heads, none of them without a split."""
+        return -(-self.splits // self.splits_per_program)
 
 
 def head_blocks(group: int) -> tuple[int, int]:
@@ -86,3 +103,16 @@ def splits_that_fill(
     slots = limits.multiprocessors * ctas_per_sm
     most = max(1, min(slots // programs_per_split, tiles // min_tiles))
     return max(1, -(-tiles // -(-tiles // most))) if tiles else 1
+
+
+def programs_that_fit(
+    limits: DeviceLimits, programs_per_split: int, batch: int, splits: int, ctas_per_sm: int
+) -> int:
+    """Return how many programs share one sequence's splits, so that the batch runs in one wave."""
+    slots = limits.multiprocessors * ctas_per_sm
+    return max(1, min(splits, slots // max(1, programs_per_split * batch)))
+
+
+def programs_per_sm(limits: DeviceLimits, programs: int, ctas_per_sm: int) -> int:
+    """Return how many of `programs` run together on a multiprocessor, at most `ctas_per_sm`."""
+    return max(1, min(ctas_per_sm, -(-programs // limits.multiprocessors)))

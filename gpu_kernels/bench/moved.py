@@ -39,10 +39,12 @@ def partial_bytes(shape: Shape, splits: int) -> int:
 def comb_bytes(shape: Shape, samples: int, tile: int, stash_itemsize: int) -> int:
     """Return bytes of the comb's stash and masses, written once, and of what the draws read.
 
-    Each draw reads one 16-key block of weights and of block masses; tile masses are read once.
+    Each draw reads one 16-key block of weights and of block masses; tile masses are read once, and
+    their running sums are written and read.
     """
     heads = shape.batch * shape.num_qo_heads
     tiles = -(-shape.context // tile)
     written = tiles * tile * stash_itemsize + tiles * (tile // 16) * 4 + 2 * tiles * 4
     read = samples * (16 * stash_itemsize + tile // 16 * 4) + 2 * tiles * 4
-    return heads * (written + min(read, written))
+    running = 2 * tiles * 4
+    return heads * (written + min(read, written) + running)

@@ -22,44 +22,58 @@ if TYPE_CHECKING:
     from gpu_kernels.bench.inputs import Inputs
     from gpu_kernels.bench.timing import Stopwatch
 
-SPLITS = (8, 11, 16, 22, 32, 43, 64, 86, 128)
+PROGRAMS = (1, 2, 4, 8, 11, 16, 22, 32, 43, 64, 86, 128)
 HEADS, KV_HEADS, HEAD_DIM = 32, 8, 128
 
 
 @dataclass(frozen=True)
 class Trial:
-    """One configuration: keys_per_sample 0 for dense; teeth and draw_warps 0 except for comb."""
+    """One configuration but for the programs per sequence.
+
+    keys_per_sample: 0 for dense; splits: 0 for comb, whose programs need not agree on any; teeth
+    and draw_warps: 0 except for comb.
+    """
 
     kernel: str
     keys_per_sample: int
     block_n: int
     num_warps: int
     num_stages: int
+    splits: int = 0
     teeth: int = 0
     draw_warps: int = 0
 
 
 def trials(kernel: str) -> Iterator[Trial]:
     """Yield the configurations of one kernel that are worth a measurement."""
-    warps_stages = list(itertools.product((1, 2, 4, 8), (2, 3, 4)))
     if kernel == "dense":
-        for block, (warps, stages) in itertools.product((32, 64, 128), warps_stages):
-            if warps > 1 and block * stages <= 384:
-                yield Trial("dense", 0, block, warps, stages)
+        shapes = ((32, 2, 3), (32, 2, 4), (64, 4, 2), (64, 4, 3), (64, 4, 4), (128, 4, 2),
+                  (128, 4, 3), (128, 8, 3), (128, 4, 4))
+        for shape, splits in itertools.product(shapes, (16, 32)):
+            yield Trial("dense", 0, *shape, splits)
     if kernel == "s2anta_flash":
-        for per, tile, (warps, stages) in itertools.product((16, 32), (32, 64, 128), warps_stages):
-            if warps <= tile // 32 and tile * stages <= 384:
-                yield Trial("s2anta_flash", per, tile, warps, stages)
+        tiles = ((32, 1, 2), (32, 1, 3), (32, 1, 4), (64, 1, 2), (64, 1, 3))
+        for per, tile, splits in itertools.product((16, 32), tiles, (32, 64, 128)):
+            yield Trial("s2anta_flash", per, *tile, splits)
     if kernel == "s2anta_comb":
-        for tile, (warps, stages) in itertools.product((128, 256), warps_stages):
-            if tile // warps >= 32 and tile * stages <= 768:
-                yield Trial("s2anta_comb", 128, tile, warps, stages, 64, 4)
-        for teeth, warps in itertools.product((32, 64, 128), (1, 2, 4, 8)):
-            if teeth // warps >= 8:
-                yield Trial("s2anta_comb", 128, 256, 4, 2, teeth, warps)
+        for shape in ((128, 1, 3), (128, 2, 3), (128, 4, 2), (128, 4, 3), (256, 4, 2), (256, 4, 3),
+                      (256, 8, 2)):
+            yield Trial("s2anta_comb", 128, *shape, 0, 256, 8)
+        for draw in ((256, 4), (128, 2), (128, 4), (64, 2), (32, 1)):
+            yield Trial("s2anta_comb", 128, 256, 4, 2, 0, *draw)
 
 
-def decode_call(trial: Trial, splits: int, inputs: Inputs) -> Callable[[], torch.Tensor]:
+def program_counts(trial: Trial, batch: int) -> list[int]:
+    """Return the programs per sequence to try: half a program to 16 programs per multiprocessor."""
+    if not trial.splits:
+        return [count for count in PROGRAMS if count >= 8]
+    total = KV_HEADS * batch
+    counts = {-(-trial.splits // -(-trial.splits // count)) for count in PROGRAMS
+              if count <= trial.splits and 64 <= count * total <= 2112}
+    return sorted(counts)
+
+
+def decode_call(trial: Trial, programs: int, inputs: Inputs) -> Callable[[], torch.Tensor]:
     """Return a call of one configuration; raises what the launch would raise."""
     import torch
 
@@ -71,7 +85,8 @@ def decode_call(trial: Trial, splits: int, inputs: Inputs) -> Callable[[], torch
     tensors = (inputs.q, inputs.k, inputs.v)
     arguments: dict[str, Any] = {
         "workspace": Workspace(), "out": torch.empty_like(inputs.q),
-        "launch": LaunchPlan(trial.block_n, trial.num_warps, trial.num_stages, splits),
+        "launch": LaunchPlan(trial.block_n, trial.num_warps, trial.num_stages,
+                             trial.splits or programs, programs),
     }
     if trial.kernel == "dense":
         return lambda: dense_decode(*tensors, **arguments)
@@ -88,17 +103,17 @@ def decode_call(trial: Trial, splits: int, inputs: Inputs) -> Callable[[], torch
 def measured(
     inputs: Inputs, watch: Stopwatch, chosen: list[Trial], repeats: int
 ) -> Iterator[dict[str, Any]]:
-    """Yield a row per configuration and number of splits; those that cannot run are left out."""
+    """Yield a row per configuration and number of programs; those that cannot run are left out."""
     from triton.runtime.errors import OutOfResources
 
     for trial in chosen:
-        for splits in SPLITS:
+        for programs in program_counts(trial, inputs.q.shape[0]):
             try:
-                call = decode_call(trial, splits, inputs)
+                call = decode_call(trial, programs, inputs)
                 timing = watch.measure(call, cold=True, repeats=repeats)
             except OutOfResources:
                 break
-            yield asdict(trial) | {"splits": splits, "time_us": round(timing.time_s * 1e6, 2)}
+            yield asdict(trial) | {"programs": programs, "time_us": round(timing.time_s * 1e6, 2)}
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -129,7 +144,7 @@ def main(arguments: list[str] | None = None) -> int:
         if options.compile:
             part, parts = map(int, options.compile.split("/"))
             for trial in everything[part::parts]:
-                decode_call(trial, 32, inputs)()
+                decode_call(trial, 16, inputs)()
             torch.cuda.synchronize()
             return 0
         found = list(measured(inputs, Stopwatch(device), everything, options.repeats))

@@ -20,6 +20,7 @@ from gpu_kernels.split_plan import (
     LaunchPlan,
     device_limits,
     head_blocks,
+    programs_that_fit,
     splits_that_fill,
     stages_that_fit,
 )
@@ -31,11 +32,14 @@ if TYPE_CHECKING:
 
 def plan(request: DecodeRequest, limits: DeviceLimits) -> LaunchPlan:
     """Choose tile, warps, stages and splits from the shapes and the device."""
-    block_n = 64 if request.row_bytes <= 512 else 32
-    stages = stages_that_fit(limits, 2 * block_n * request.row_bytes, most=3)
+    block_n = 128 if request.row_bytes <= 256 else 64 if request.row_bytes <= 512 else 32
+    # n stages hold n − 1 tiles of keys and of values
+    stages = stages_that_fit(limits, 2 * block_n * request.row_bytes, most=2) + 1
     tiles = -(-request.context // block_n)
-    splits = splits_that_fill(limits, programs_per_split(request), tiles, ctas_per_sm=1)
-    return LaunchPlan(block_n, 4, stages, splits)
+    per_split = programs_per_split(request)
+    splits = splits_that_fill(limits, per_split, tiles, ctas_per_sm=1)
+    programs = programs_that_fit(limits, per_split, request.batch, splits, ctas_per_sm=1)
+    return LaunchPlan(block_n, 4, stages, splits, programs)
 
 
 def dense_decode(
@@ -77,9 +81,10 @@ def dense_decode(
     chosen = plan(request, device_limits(q.device)) if launch is None else launch
     heads, blocks = head_blocks(request.group)
     parts = (workspace or Workspace()).cut(partial_shapes(request, chosen.splits), q.device)
-    dense_kernel[(request.num_kv_heads * blocks, chosen.splits, request.batch)](
+    dense_kernel[(request.num_kv_heads * blocks, chosen.grid_programs, request.batch)](
         **cache_arguments(request), **value_arguments(request),
         part_ptr=parts[0], max_ptr=parts[1], sum_ptr=parts[2],
+        splits=chosen.splits, splits_per_program=chosen.splits_per_program,
         HEADS=heads, BLOCKS=blocks, BLOCK_N=chosen.block_n, ROWS=max(16, heads),
         num_warps=chosen.num_warps, num_stages=chosen.num_stages, **first_launch(q.device),
     )

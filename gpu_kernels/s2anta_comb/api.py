@@ -40,7 +40,7 @@ if TYPE_CHECKING:
     import torch
 
 MIN_TILE, DEFAULT_TILE, MAX_TILE = 32, 256, 256
-MAX_TEETH = 64
+MAX_TEETH = 256
 """Draws of one program; the programs of a head leave partial sums, added in a fixed order."""
 
 
@@ -54,9 +54,8 @@ def plan(request: DecodeRequest, tile: int, limits: DeviceLimits) -> LaunchPlan:
 
 def draw_plan(samples: int) -> tuple[int, int]:
     """Return (teeth per program, warps) of the drawing pass."""
-    teeth = min(MAX_TEETH, max(16, next_power_of_two(samples)))
-    # Triton 3.6 cannot compile a scan over fewer numbers than threads
-    return teeth, teeth // 16
+    teeth = min(MAX_TEETH, max(32, next_power_of_two(samples)))
+    return teeth, teeth // 32
 
 
 def s2anta_comb_decode(
@@ -119,12 +118,13 @@ def s2anta_comb_decode(
     teeth, warps = draw or draw_plan(samples)
     parts = -(-samples // teeth)
     scratch = workspace or Workspace()
-    stashed, block_mass, tile_mass, tile_max, sums = scratch.cut(
+    stashed, block_mass, tile_mass, tile_max, running, sums = scratch.cut(
         [
             ((flat, tiles * tile), getattr(torch, stash)),
             ((flat, tiles, tile // BLOCK), torch.float32),
             ((flat, tiles), torch.float32),
             ((flat, tiles), torch.float32),
+            ((flat, parts, tiles), torch.float32),
             ((flat, parts, request.head_dim), torch.float32),
         ],
         q.device,
@@ -145,9 +145,12 @@ def s2anta_comb_decode(
                     "BLOCK_D", "PAGE_SIZE")
     draw_kernel[(parts, request.num_qo_heads, request.batch)](
         **{name: cache[name] for name in shared_names}, **value_arguments(request), **masses,
-        v_scale_ptr=request.v_scale, state_ptr=state, out_ptr=out if parts == 1 else sums,
-        lse_ptr=lse, rows_ptr=rows, samples=samples, layer=layer, BLOCK_N=tile, TEETH=teeth,
-        SPANS=min(64, next_power_of_two(-(-tiles // SPAN))),
+        running_ptr=running, v_scale_ptr=request.v_scale, state_ptr=state,
+        out_ptr=out if parts == 1 else sums, lse_ptr=lse, rows_ptr=rows, samples=samples,
+        layer=layer, BLOCK_N=tile, TEETH=teeth,
+        SPANS=min(64, next_power_of_two(tiles // SPAN)),
+        # Triton 3.6 cannot compile a scan over fewer numbers than threads
+        CHUNK=min(1024, max(32 * warps, next_power_of_two(tiles))),
         SHARED=shared, num_warps=warps, num_stages=1, **dependent_launch(q.device),
     )
     if parts > 1:

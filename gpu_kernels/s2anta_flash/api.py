@@ -29,6 +29,8 @@ from gpu_kernels.split_plan import (
     device_limits,
     head_blocks,
     next_power_of_two,
+    programs_per_sm,
+    programs_that_fit,
     splits_that_fill,
     stages_that_fit,
 )
@@ -39,6 +41,10 @@ if TYPE_CHECKING:
     import torch
 
 MIN_TILE, DEFAULT_TILE, MAX_TILE = 16, 64, 256
+MIN_SPLIT = 256
+"""Keys; shorter splits would write more partial results than they are worth."""
+MIN_RESIDENT, MAX_RESIDENT = 4, 8
+"""Programs per multiprocessor: of one sequence alone, and at most."""
 MAX_PAIRS = 32
 """(head, sample) pairs of one product; a larger budget takes more passes over the tile."""
 
@@ -56,9 +62,13 @@ def plan(request: DecodeRequest, tile: int, limits: DeviceLimits) -> LaunchPlan:
     One warp has a whole small tile to itself: no barrier, and a thread scans its keys alone.
     """
     tiles = -(-request.context // tile)
-    splits = splits_that_fill(limits, programs_per_split(request), tiles, ctas_per_sm=4)
-    stages = stages_that_fit(limits, tile * request.row_bytes, most=2)
-    return LaunchPlan(tile, max(1, tile // 64), stages, splits)
+    per_split = programs_per_split(request)
+    splits = splits_that_fill(limits, per_split, tiles, MIN_RESIDENT, max(1, MIN_SPLIT // tile))
+    programs = programs_that_fit(limits, per_split, request.batch, splits, MAX_RESIDENT)
+    resident = programs_per_sm(limits, per_split * request.batch * programs, MAX_RESIDENT)
+    # n stages hold n − 1 tiles of every resident program
+    stages = stages_that_fit(limits, resident * tile * request.row_bytes, most=2) + 1
+    return LaunchPlan(tile, max(1, tile // 64), stages, splits, programs)
 
 
 def s2anta_flash_decode(
@@ -116,10 +126,11 @@ def s2anta_flash_decode(
     heads, blocks = head_blocks(request.group)
     at_once = samples_per_pass(request, samples, tile)
     parts = (workspace or Workspace()).cut(partial_shapes(request, chosen.splits), q.device)
-    flash_kernel[(request.num_kv_heads * blocks, chosen.splits, request.batch)](
+    flash_kernel[(request.num_kv_heads * blocks, chosen.grid_programs, request.batch)](
         **cache_arguments(request), **value_arguments(request),
         state_ptr=state, part_ptr=parts[0], max_ptr=parts[1], sum_ptr=parts[2], rows_ptr=rows,
         samples=samples, rows_per_head=most_rows, layer=layer,
+        splits=chosen.splits, splits_per_program=chosen.splits_per_program,
         HEADS=heads, BLOCKS=blocks, BLOCK_N=tile, COLUMNS=max(MIN_COLUMNS, heads),
         SAMPLES=at_once, SHARED=shared,
         num_warps=chosen.num_warps, num_stages=chosen.num_stages, **first_launch(q.device),

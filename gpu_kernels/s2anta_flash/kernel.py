@@ -1,4 +1,4 @@
-"""Triton kernel of `s2anta_flash` over one split of one sequence.
+"""Triton kernel of `s2anta_flash` over neighbouring splits of one sequence.
 
 A drawn row belongs to a (head, sample) pair, r = head·SAMPLES + sample: one thread finds it alone,
 by counting the keys whose running mass lies below the pair's point.
@@ -11,6 +11,7 @@ import triton
 import triton.language as tl
 
 from gpu_kernels.cache_rows import as_float32, as_operand, head_base, row_offsets, sequence_length
+from gpu_kernels.partial_results import splits_of_program
 from gpu_kernels.random_offsets import step_and_layer, uniform_offsets
 from gpu_kernels.tile_scores import load_queries, load_tile
 
@@ -61,11 +62,29 @@ def draw_in_tile(s, mine, seed, step_layer, batch, stream, tile, turn, budget,
 
 
 @triton.jit
+def store_split(peak, total, acc, part_ptr, max_ptr, sum_ptr, slot, lead, HEAD_DIM: tl.constexpr,
+                HEADS: tl.constexpr, SAMPLES: tl.constexpr):
+    """Store a split's results of every head: its pairs' drawn rows add up.
+
+    The pairs of one head agree in peak and total; slot: int64 [pairs]; lead: a head's first pair.
+    """
+    tl.store(max_ptr + slot, peak, lead)
+    tl.store(sum_ptr + slot, total, lead)
+    dims = tl.arange(0, acc.shape[1])
+    summed = tl.sum(tl.reshape(acc, [HEADS, SAMPLES, acc.shape[1]]), 1)
+    of_head = tl.max(tl.reshape(tl.where(lead, slot, -1), [HEADS, SAMPLES]), 1)
+    tl.store(part_ptr + of_head[:, None] * HEAD_DIM + dims[None, :], summed,
+             (of_head >= 0)[:, None] & (dims < HEAD_DIM)[None, :])
+
+
+# plans differ in these two: no other code for 1 or for multiples of 16
+@triton.jit(do_not_specialize=("splits", "splits_per_program"))
 def flash_kernel(
     q_ptr, k_ptr, v_ptr, lens_ptr, indptr_ptr, indices_ptr, k_scale_ptr, state_ptr,
     part_ptr, max_ptr, sum_ptr, rows_ptr,
     capacity, group, q_stride_b, q_stride_h, k_stride_0, k_stride_h,
-    v_stride_0, v_stride_h, log2_scale, samples, rows_per_head, layer,
+    v_stride_0, v_stride_h, log2_scale, samples, rows_per_head, layer, splits,
+    splits_per_program,
     K_STRIDE_N: tl.constexpr, V_STRIDE_N: tl.constexpr,
     HEAD_DIM: tl.constexpr, BLOCK_D: tl.constexpr, PAGE_SIZE: tl.constexpr,
     HEADS: tl.constexpr, BLOCKS: tl.constexpr, BLOCK_N: tl.constexpr, COLUMNS: tl.constexpr,
@@ -76,14 +95,15 @@ def flash_kernel(
     In tile t of BLOCK_N keys with budget S_t = max(1, ⌊samples/T⌋), sample j draws the first row
     whose running mass reaches (j + 1 − a)/S_t of ℓ_t, a the tile's offset. A budget above SAMPLES
     is drawn in several passes over the tile. m is at most SLACK below the split's maximum: sums
-    are rescaled only when a tile rises further than that. Grid (KVH·BLOCKS, splits, B).
-    part: float32 [B·H, splits, d]; max, sum: float32 [B·H, splits]; rows: int32
-    [B·H, rows_per_head] or None, row t·S_t + j gets what sample j of tile t drew.
+    are rescaled only when a tile rises further than that.
+    Grid (KVH·BLOCKS, ⌈splits/splits_per_program⌉, B). part: float32 [B·H, splits, d]; max, sum:
+    float32 [B·H, splits]; rows: int32 [B·H, rows_per_head] or None, row t·S_t + j gets what
+    sample j of tile t drew.
     """
     if PDL:
         tl.extra.cuda.gdc_launch_dependents()
     kv_head = tl.program_id(0) // BLOCKS
-    split, splits, batch = tl.program_id(1), tl.num_programs(1), tl.program_id(2)
+    batch = tl.program_id(2)
     length = sequence_length(lens_ptr, indptr_ptr, batch, capacity, PAGE_SIZE)
     heads = tl.num_programs(0) // BLOCKS * group
     block_first = tl.program_id(0) % BLOCKS * HEADS
@@ -91,15 +111,15 @@ def flash_kernel(
     row = tl.arange(0, HEADS * SAMPLES)
     paired = block_first + row // SAMPLES < group
     flat_head = (batch * heads + first_head + row // SAMPLES).to(tl.int64)
-    slot = flat_head * splits + split
+    slot = flat_head * splits
     lead = paired & (row % SAMPLES == 0)
 
     tiles = tl.cdiv(length, BLOCK_N)
-    per_split = tl.cdiv(tiles, splits)
-    first = split * per_split
-    last = tl.minimum(first + per_split, tiles)
+    split, first, last, per_split, empty, end = splits_of_program(tiles, splits,
+                                                                  splits_per_program)
+    for nothing in range(empty, end):
+        tl.store(max_ptr + slot + nothing, float("-inf"), lead)
     if first >= last:
-        tl.store(max_ptr + slot, float("-inf"), lead)
         return
     budget = tl.maximum(samples // tiles, 1)
     passes = tl.cdiv(budget, SAMPLES)
@@ -126,6 +146,7 @@ def flash_kernel(
     # a drawn row is loaded in one pass and added in the next: the wait for it overlaps with scores
     weight = tl.zeros([HEADS * SAMPLES], tl.float32)
     drawn = tl.zeros([HEADS * SAMPLES, BLOCK_D], v_ptr.dtype.element_ty)
+    edge = (first + per_split) * passes
     for index in tl.range(first * passes, last * passes):
         tile = index // passes
         turn = index % passes
@@ -138,6 +159,14 @@ def flash_kernel(
             SAMPLES)
 
         acc += as_float32(drawn) * weight[:, None]
+        if index == edge:
+            store_split(peak, total, acc, part_ptr, max_ptr, sum_ptr, slot + split, lead, HEAD_DIM,
+                        HEADS, SAMPLES)
+            peak = tl.full([HEADS * SAMPLES], float("-inf"), tl.float32)
+            total = tl.zeros([HEADS * SAMPLES], tl.float32)
+            acc = tl.zeros([HEADS * SAMPLES, BLOCK_D], tl.float32)
+            edge += per_split * passes
+            split += 1
         rise = tl.where(tile_peak > peak + SLACK, tile_peak, peak)
         shift = tl.where(rise == float("-inf"), 0.0, rise)
         if tl.max((rise > peak).to(tl.int32), 0) > 0:
@@ -159,11 +188,5 @@ def flash_kernel(
             tl.store(rows_ptr + flat_head * rows_per_head + tile * budget + sample, chosen, picked)
     acc += as_float32(drawn) * weight[:, None]
 
-    # the pairs of one head agree in maximum and sum; their drawn rows add up
-    tl.store(max_ptr + slot, peak, lead)
-    tl.store(sum_ptr + slot, total, lead)
-    summed = tl.sum(tl.reshape(acc, [HEADS, SAMPLES, BLOCK_D]), 1)
-    member = tl.arange(0, HEADS)
-    slot = (batch * heads + first_head + member).to(tl.int64) * splits + split
-    tl.store(part_ptr + slot[:, None] * HEAD_DIM + dims[None, :], summed,
-             (block_first + member < group)[:, None] & inside)
+    store_split(peak, total, acc, part_ptr, max_ptr, sum_ptr, slot + split, lead, HEAD_DIM, HEADS,
+                SAMPLES)

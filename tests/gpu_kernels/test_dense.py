@@ -92,6 +92,20 @@ def test_any_number_of_splits(device, splits):
     torch.testing.assert_close(out.double(), exact, rtol=0, atol=1e-5)
 
 
+@pytest.mark.parametrize("splits", [7, 16])
+def test_programs_that_share_splits_change_no_bit(device, splits):
+    q, k, v = make(device, batch=4, context=600)
+    lens = lengths(device, 600, 0, 40, 333)
+    outs = [
+        dense_decode(q, k, v, seq_lens=lens, launch=LaunchPlan(32, 4, 2, splits, programs))
+        for programs in (None, 1, 2, 3, 5)
+    ]
+    exact, _ = exact_decode(q, k, v, seq_lens=lens)
+    torch.testing.assert_close(outs[0].double(), exact, rtol=0, atol=1e-5)
+    for out in outs[1:]:
+        assert torch.equal(out, outs[0])
+
+
 def test_strided_caches_and_queries(device):
     q, k, v = make(device, batch=2, heads=8, kv_heads=4, context=90)
     wide = torch.cat([k, v], dim=3)

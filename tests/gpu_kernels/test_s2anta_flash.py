@@ -10,6 +10,7 @@ from gpu_kernels.dense.reference import dense_decode as exact_decode  # noqa: E4
 from gpu_kernels.s2anta_flash.api import s2anta_flash_decode  # noqa: E402
 from gpu_kernels.s2anta_flash.budget import effective_samples, rows_per_head  # noqa: E402
 from gpu_kernels.s2anta_flash.reference import flash_given_rows  # noqa: E402
+from gpu_kernels.split_plan import LaunchPlan  # noqa: E402
 from santa_sim.methods import method  # noqa: E402
 from santa_sim.methods.decode import decode  # noqa: E402
 
@@ -98,6 +99,20 @@ def test_same_seed_and_step_repeat_bitwise_alone_and_in_a_batch(device):
     alone = s2anta_flash_decode(q[:1], k[:1], v[:1], samples=20, tile=32, seed=3, step=4)
     assert torch.equal(together, again)
     assert torch.equal(together[0], alone[0])
+
+
+@pytest.mark.parametrize(("splits", "samples"), [(7, 20), (16, 90)])
+def test_programs_that_share_splits_change_no_bit(device, splits, samples):
+    q, k, v = make(device, batch=4, context=600)
+    lens = lengths(device, 600, 0, 40, 333)
+    arguments = {"samples": samples, "tile": 16, "seq_lens": lens, **KEY}
+    out, _, rows = run(q, k, v, **arguments, launch=LaunchPlan(16, 1, 2, splits))
+    given = flash_given_rows(q, k, v, rows, samples=samples, tile=16, seq_lens=lens)
+    torch.testing.assert_close(out.double(), given, rtol=0, atol=1e-5)
+    for programs in (1, 2, 3, 5):
+        other = s2anta_flash_decode(q, k, v, **arguments,
+                                    launch=LaunchPlan(16, 1, 2, splits, programs))
+        assert torch.equal(other, out)
 
 
 def test_seed_and_step_are_read_from_device_memory(device):
