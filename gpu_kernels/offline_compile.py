@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 from unittest import mock
 
-from gpu_kernels import request, split_plan
+from gpu_kernels import launch, request, split_plan
 
 LAUNCH_OPTIONS = ("num_warps", "num_stages", "launch_pdl", "maxnreg")
 
@@ -61,7 +61,12 @@ def compile_call(call: Callable[[], Any], capability: tuple[int, int]) -> list[C
     from triton.backends.compiler import GPUTarget
 
     limits = split_plan.OFFLINE_LIMITS[capability]
-    with mock.patch.object(split_plan, "INTERPRETER_LIMITS", limits), _recorded() as launches:
+    overlaps = capability >= (9, 0)
+    with (
+        mock.patch.object(split_plan, "INTERPRETER_LIMITS", limits),
+        mock.patch.object(launch, "overlaps_launches", return_value=overlaps),
+        _recorded() as launches,
+    ):
         split_plan.device_limits.cache_clear()
         call()
     split_plan.device_limits.cache_clear()
