@@ -105,10 +105,11 @@ def draw_kernel(
     key = tl.arange(0, TILE)
     stashed = tl.load(stash_ptr + (first_tile + tile)[:, None] * TILE + key[None, :],
                       drawn[:, None], other=0.0).to(tl.float32)
-    # a parallel prefix sum can fall by a rounding error: rows of weight 0 must not profit
+    # a parallel prefix sum can fall by a rounding error: rows of weight 0 must not profit, so
+    # their 0 is below every level
     running = tl.where(stashed > 0, tl.cumsum(stashed, 1), 0.0)
     level = tl.minimum((draw - begin + 1 - offset) / budget, 1.0) * tl.max(running, 1)
-    reached = (running >= level[:, None]) & (stashed > 0)
+    reached = running >= level[:, None]
     row = tile * TILE + tl.min(tl.where(reached, key[None, :], TILE - 1), 1)
     offsets = row_offsets(row, drawn, indptr_ptr, indices_ptr, batch, v_stride_0, V_STRIDE_N,
                           PAGE_SIZE)

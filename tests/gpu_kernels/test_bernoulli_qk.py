@@ -15,9 +15,13 @@ from gpu_kernels.bernoulli_qk.reference import decode_given_digits, digit_units 
 from gpu_kernels.s2anta_flash.budget import effective_samples, rows_per_head  # noqa: E402
 from santa_sim.methods import bernoulli_qk, method  # noqa: E402
 from santa_sim.methods.decode import decode  # noqa: E402
-from santa_sim.rng import stream_key  # noqa: E402
+from santa_sim.rng import TERNARY, stream_key, uniform  # noqa: E402
 
 pytestmark = pytest.mark.gpu
+# rows that only pad the product hold 0·(−inf); nobody reads them
+ignore_padding = pytest.mark.filterwarnings(
+    "ignore:invalid value encountered in matmul", "ignore:All-NaN slice encountered"
+)
 KEY = {"seed": 2**63 + 12345, "step": 5, "layer": 3}
 
 
@@ -70,6 +74,20 @@ def test_digits_are_those_of_the_cpu_model_bit_for_bit(device, trials, dim, scal
     model = decode(method("bernoulli_qk", trials=trials, scale=scale), q.cpu().numpy(),
                    k.cpu().numpy(), v.cpu().numpy(), sm_scale=0.3, **KEY)
     torch.testing.assert_close(out.cpu(), torch.from_numpy(model.out), rtol=0, atol=2e-5)
+
+
+@pytest.mark.parametrize("scale", ["exact", "power_of_two"])
+def test_a_uniform_equal_to_the_probability_is_no_hit_and_one_just_below_is(device, scale):
+    # c = 1 is a power of two already, and uniforms below 1/2 have a float32 neighbour
+    key = stream_key(0, 0, 0, 0)
+    q, k, v = make(device, heads=2, kv_heads=1, context=20)
+    for h in range(2):
+        u = torch.tensor([uniform(key, TERNARY, 0, h, j) for j in range(64)])
+        q[0, h] = u if h == 0 else torch.nextafter(u, torch.ones(64))
+        q[0, h, 7] = -1.0
+    _, _, digits = run(q, feature_major(k), v, trials=1, scale=scale, sm_scale=1.0)
+    assert digits[0, 0].nonzero()[:, 0].tolist() == [7]
+    assert digits[0, 1].tolist() == [1] * 7 + [-1] + [1] * 56
 
 
 @pytest.mark.parametrize("dtype", [torch.float32, torch.float16, torch.bfloat16])
@@ -155,7 +173,7 @@ def test_scores_are_unbiased(device):
 
 
 def test_same_seed_and_step_repeat_bitwise_alone_and_in_a_batch(device):
-    q, k, v = make(device, batch=2, context=300)
+    q, k, v = make(device, batch=2, heads=2, kv_heads=1, context=100)
     k = feature_major(k)
     for call in (lambda *a, **b: bernoulli_qk_decode(*a, trials=4, **b),
                  lambda *a, **b: bernoulli_qk_flash_decode(*a, trials=4, samples=20, **b)):
@@ -179,6 +197,19 @@ def test_unused_keys_and_values_may_hold_nan_and_empty_sequences_give_zeros(devi
         assert bool(found[0].isfinite().all())
         assert not found[0][1].any()
         assert bool((found[1][1] == -float("inf")).all())
+
+
+@ignore_padding
+def test_a_tile_without_any_mass_is_left_out(device):
+    q, k, v = make(device, heads=2, kv_heads=2, context=48)
+    q[:] = 0
+    q[:, :, 0] = 1
+    k = feature_major(k)
+    k[:, :, 0, 16:32] = -float("inf")
+    v[:, 16:32] = float("nan")
+    out, _, _, rows = run_flash(q, k, v, trials=2, samples=6, tile=16)
+    assert bool(out.isfinite().all())
+    assert bool((rows[:, :, 2:4] == -1).all())
 
 
 def test_a_query_of_zeros_attends_to_all_keys_alike(device):

@@ -99,7 +99,10 @@ def test_bias_is_as_documented_a_tile_without_budget_never_contributes(device):
 @pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16])
 def test_output_is_the_mean_of_the_drawn_rows_in_short_formats(device, dtype):
     q, k, v = make(device, dim=80, context=300, dtype=dtype, layout="HND")
-    out, _, rows = run(q, k, v, samples=24, kv_layout="HND", **KEY)
+    out, lse, rows = run(q, k, v, samples=24, kv_layout="HND", **KEY)
+    # every weight of the 16-bit stash is within 2^-11 of itself, and so is their sum: 2^-11·log2 e
+    exact_lse = exact_decode(q, k, v, kv_layout="HND")[1]
+    torch.testing.assert_close(lse.double(), exact_lse, rtol=1e-5, atol=8e-4)
     mean, _ = prop_given_rows(q, k, v, rows, tile=64, kv_layout="HND")
     # one rounding of the output (the interpreter truncates to bfloat16), and float32 sums
     allowed = 2 * UNIT[dtype] * mean.abs() + 1e-5
