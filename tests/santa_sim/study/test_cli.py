@@ -205,6 +205,8 @@ def test_a_stopped_run_leaves_nothing(finished, tmp_path, number):
     process = subprocess.Popen(
         [sys.executable, "-m", "santa_sim.study", *map(str, arguments)], cwd=tmp_path,
         stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+        # under nohup or in the background a test would hand down "ignore this signal"
+        preexec_fn=lambda: signal.signal(number, signal.SIG_DFL),
     )
     while not list(tmp_path.glob("a/.b.*")):  # until the work has begun
         assert process.poll() is None
