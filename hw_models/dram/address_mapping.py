@@ -1,0 +1,74 @@
+"""Which address bits select the channel, rank, bank group, bank, row and column."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import numpy as np
+from numpy.typing import NDArray
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field
+
+from hw_models.dram.organisation import Organisation
+
+Bit = Annotated[int, Field(strict=True, ge=0, le=62)]
+
+
+def _ascending(bits: tuple[int, int]) -> tuple[int, int]:
+    if bits[0] > bits[1]:
+        raise ValueError(f"a range of bits is [lowest, highest], got {list(bits)}")
+    return bits
+
+
+BitRange = Annotated[tuple[Bit, Bit], AfterValidator(_ascending)]
+"""Lowest and highest bit of a range, both included."""
+
+FIELDS = ("offset", "column", "channel", "rank", "bank_group", "bank", "row")
+
+
+class AddressMapping(BaseModel):
+    """The bits of a byte address that make up each field.
+
+    A field made of several ranges takes them from its least significant bit up. A field of size 1
+    has none.
+    """
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    offset: tuple[BitRange, ...]
+    column: tuple[BitRange, ...] = ()
+    channel: tuple[BitRange, ...] = ()
+    rank: tuple[BitRange, ...] = ()
+    bank_group: tuple[BitRange, ...] = ()
+    bank: tuple[BitRange, ...] = ()
+    row: tuple[BitRange, ...] = ()
+
+    def faults(self, organisation: Organisation) -> list[tuple[str, str]]:
+        """Return (field, message) for each bit that overlaps, is missing or is one too many."""
+        found: list[tuple[str, str]] = []
+        owner: dict[int, str] = {}
+        needed = organisation.address_bits()
+        for field in FIELDS:
+            bits = [bit for low, high in getattr(self, field) for bit in range(low, high + 1)]
+            for bit in bits:
+                if bit in owner:
+                    found.append((field, f"bit {bit} also belongs to {owner[bit]}"))
+                owner.setdefault(bit, field)
+            if len(bits) != needed[field]:
+                found.append((
+                    field,
+                    f"has {len(bits)} bits, but the organisation needs {needed[field]}",
+                ))
+        for bit in range(max(owner, default=0)):
+            if bit not in owner:
+                found.append(("", f"bit {bit} belongs to no field"))
+        return found
+
+    def pieces(self) -> NDArray[np.int64]:
+        """Return int64 [pieces, 4]: index in `FIELDS`, lowest source bit, mask, target bit."""
+        rows = []
+        for index, field in enumerate(FIELDS):
+            at = 0
+            for low, high in getattr(self, field):
+                rows.append((index, low, (1 << (high - low + 1)) - 1, at))
+                at += high - low + 1
+        return np.array(rows, np.int64).reshape(-1, 4)
