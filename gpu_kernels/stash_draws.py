@@ -3,32 +3,59 @@
 # mypy: disable-error-code="no-untyped-def"
 # a kernel's arguments are Triton values, which have no Python types
 
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
 import triton
 import triton.language as tl
 
 from gpu_kernels.cache_rows import as_float32, head_base, row_offsets, sequence_length
 from gpu_kernels.random_offsets import step_and_layer, uniform_offsets
+from gpu_kernels.split_plan import next_power_of_two
+from gpu_kernels.tile_stash import BLOCK_KEYS
+
+if TYPE_CHECKING:
+    from gpu_kernels.request import DecodeRequest
 
 SPAN = 16
 """Tiles per span, the coarse step of the search for a draw's tile."""
 SPAN_TILES = tl.constexpr(SPAN)
 PAST_THE_END = tl.constexpr(2147483647)
-MAX_WEIGHTS_AT_ONCE = 4096
+MAX_DRAWS = 128
+BYTES_PER_WARP = 8192
+"""Drawn values that one warp holds: 64 registers per thread."""
 
 
-def draws_per_program(samples: int, tile: int) -> tuple[int, int]:
-    """Return (draws of one program, warps): 32 stashed weights per thread, 16 to 64 draws."""
-    draws = 16
-    while draws < min(samples, 64) and 2 * draws * tile <= MAX_WEIGHTS_AT_ONCE:
-        draws *= 2
-    return draws, max(1, draws * tile // 1024)
+def draws_per_program(request: DecodeRequest, samples: int) -> tuple[int, int]:
+    """Return (draws of one program, warps); a thread finds a draw, a warp adds its rows."""
+    draws = min(MAX_DRAWS, max(32, next_power_of_two(samples)))
+    row_bytes = next_power_of_two(request.head_dim) * request.v.element_size()
+    # Triton 3.6 cannot compile a scan over fewer numbers (2 per draw) than threads
+    return draws, max(1, min(draws // 16, draws * row_bytes // BYTES_PER_WARP))
+
+
+@triton.jit
+def first_reached(mass, level, COUNT: tl.constexpr):
+    """Return (index, mass ahead of it) of the first entry whose running mass reaches `level`.
+
+    mass: float32 [draws, COUNT] >= 0; level: float32 [draws] > 0; a level that rounding put past
+    the end counts as the end. A parallel prefix sum can fall by a rounding error: entries of
+    mass 0 must not profit, so their 0 is below every level.
+    """
+    running = tl.where(mass > 0, tl.cumsum(mass, 1), 0.0)
+    level = tl.minimum(level, tl.max(running, 1))
+    reached = running >= level[:, None]
+    index = tl.min(tl.where(reached, tl.arange(0, COUNT)[None, :], COUNT - 1), 1)
+    ahead = tl.max(tl.where(reached, 0.0, running), 1)
+    return index, ahead
 
 
 @triton.jit
 def tile_of_draw(start_ptr, draw, drawn, tiles, SPANS: tl.constexpr, DRAWS: tl.constexpr):
     """Return the last tile whose first draw is at most `draw`, through spans of 16 tiles.
 
-    start: int32 [T + 1], the first draw of each tile, never falling; draw: int32 [DRAWS].
+    start: int32 [T], the first draw of each tile, never falling; draw: int32 [DRAWS].
     """
     span = tl.zeros([DRAWS], tl.int32)
     for first in range(0, tl.cdiv(tiles, SPAN_TILES), SPANS):
@@ -44,8 +71,10 @@ def tile_of_draw(start_ptr, draw, drawn, tiles, SPANS: tl.constexpr, DRAWS: tl.c
 @triton.jit
 def draw_kernel(
     v_ptr, lens_ptr, indptr_ptr, indices_ptr, state_ptr,
-    stash_ptr, tile_mass_ptr, tile_max_ptr, start_ptr, part_ptr, max_ptr, sum_ptr, rows_ptr,
-    capacity, group, v_stride_0, v_stride_h, tiles_per_head, stash_unit, samples, most_rows, layer,
+    stash_ptr, block_mass_ptr, tile_mass_ptr, tile_max_ptr, start_ptr,
+    part_ptr, max_ptr, sum_ptr, rows_ptr,
+    capacity, group, v_stride_0, v_stride_h, tiles_per_head, starts_per_head, stash_unit,
+    samples, most_rows, layer,
     V_STRIDE_N: tl.constexpr,
     HEAD_DIM: tl.constexpr, BLOCK_D: tl.constexpr, PAGE_SIZE: tl.constexpr,
     TILE: tl.constexpr, DRAWS: tl.constexpr, SPANS: tl.constexpr, SHARED: tl.constexpr,
@@ -54,9 +83,11 @@ def draw_kernel(
     """Find part = Σ_k w_k·v[row of draw k] and sum = Σ_k w_k over a program's DRAWS draws.
 
     Draw j of the S_t in tile t takes the first row whose running weight reaches
-    (j + 1 − a_t)/S_t of the tile's. With `start` (int32 [B·H, T + 1], a tile's first draw) the
-    budgets are S_t = start[t + 1] − start[t] and w_k = 1; without it every tile has the same
-    S_t = max(1, ⌊samples/T⌋) and w_k = 2^(m_t − max)·ℓ_t/S_t.
+    (j + 1 − a_t)/S_t of the tile's. With `start` (int32 [B·H, starts_per_head], the first draw of
+    each tile and of what follows the last) the budgets are S_t = start[t + 1] − start[t] and
+    w_k = 1; without it every tile has the same S_t = max(1, ⌊samples/T⌋) and
+    w_k = 2^(m_t − max)·ℓ_t/S_t. The tile is known or found through `start`, in it the block of 16
+    keys, in it the row.
     Grid (parts, H, B). part: float32 [B·H, parts, d]; max, sum: float32 [B·H, parts], −inf for a
     part without draws; rows: int32 [B·H, most_rows] or None; the rest as `stash_tiles` wrote it.
     """
@@ -72,9 +103,10 @@ def draw_kernel(
     first_tile = flat_head * tiles_per_head
     draw = part * DRAWS + tl.arange(0, DRAWS)
     if start_ptr is not None:
-        start_ptr += flat_head * (tiles_per_head + 1)
+        start_ptr += flat_head * starts_per_head
         drawn = draw < tl.load(start_ptr + tiles)
         tile = tile_of_draw(start_ptr, draw, drawn, tiles, SPANS, DRAWS)
+        mass = tl.load(tile_mass_ptr + first_tile + tile, drawn, other=0.0)
         begin = tl.load(start_ptr + tile, drawn, other=0)
         budget = tl.load(start_ptr + tile + 1, drawn, other=1) - begin
         peak = tl.where(drawn, 0.0, float("-inf"))
@@ -102,15 +134,20 @@ def draw_kernel(
         stream = kv_head
     offset = uniform_offsets(tl.load(state_ptr), step_and_layer(state_ptr, layer), batch, stream,
                              tile)
-    key = tl.arange(0, TILE)
-    stashed = tl.load(stash_ptr + (first_tile + tile)[:, None] * TILE + key[None, :],
-                      drawn[:, None], other=0.0).to(tl.float32)
-    # a parallel prefix sum can fall by a rounding error: rows of weight 0 must not profit, so
-    # their 0 is below every level
-    running = tl.where(stashed > 0, tl.cumsum(stashed, 1), 0.0)
-    level = tl.minimum((draw - begin + 1 - offset) / budget, 1.0) * tl.max(running, 1)
-    reached = running >= level[:, None]
-    row = tile * TILE + tl.min(tl.where(reached, key[None, :], TILE - 1), 1)
+    level = tl.minimum((draw - begin + 1 - offset) / budget, 1.0) * mass
+    first_key = tile * TILE
+    if TILE > BLOCK_KEYS:
+        block = tl.arange(0, TILE // BLOCK_KEYS)
+        masses = tl.load(block_mass_ptr + (first_tile + tile)[:, None] * (TILE // BLOCK_KEYS)
+                         + block[None, :], drawn[:, None], other=1.0)
+        in_tile, ahead = first_reached(masses, level, TILE // BLOCK_KEYS)
+        level -= ahead
+        first_key += in_tile * BLOCK_KEYS
+    key = tl.arange(0, BLOCK_KEYS)
+    stashed = tl.load(stash_ptr + first_tile * TILE + first_key[:, None] + key[None, :],
+                      drawn[:, None], other=1.0)
+    in_block, _ = first_reached(stashed.to(tl.float32), level, BLOCK_KEYS)
+    row = first_key + in_block
     offsets = row_offsets(row, drawn, indptr_ptr, indices_ptr, batch, v_stride_0, V_STRIDE_N,
                           PAGE_SIZE)
     dims = tl.arange(0, BLOCK_D)

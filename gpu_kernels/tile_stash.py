@@ -20,6 +20,9 @@ if TYPE_CHECKING:
     from gpu_kernels.request import DecodeRequest
 
 STASHES = ("float16", "float32")
+BLOCK = 16
+"""Keys per block: 16 weights of 2 bytes of one head fill one 32-byte sector."""
+BLOCK_KEYS = tl.constexpr(BLOCK)
 MIN_TILE, MAX_TILE = 16, 256
 KEYS_AT_ONCE = 256
 """Most keys that one program scores together, several tiles where tiles are short."""
@@ -27,15 +30,17 @@ KEYS_AT_ONCE = 256
 
 @triton.jit
 def stash_tiles(
-    s, first, mine, flat_head, stash_ptr, tile_mass_ptr, tile_max_ptr, tiles_per_head, stash_unit,
+    s, first, mine, flat_head, stash_ptr, block_mass_ptr, tile_mass_ptr, tile_max_ptr,
+    tiles_per_head, stash_unit,
     TILE: tl.constexpr, BLOCK_N: tl.constexpr, COLUMNS: tl.constexpr,
 ):
-    """Store u_i = round(unit·2^(s_i − m_t)), ℓ_t = Σ u_i and m_t for BLOCK_N/TILE whole tiles.
+    """Store u_i = round(unit·2^(s_i − m_t)), their sums and m_t for BLOCK_N/TILE whole tiles.
 
     s: float32 [BLOCK_N, COLUMNS], −inf where there is no key; first: the block's first key;
     mine: which columns are heads; flat_head: int64 [COLUMNS], batch·H + head.
-    stash: float16 or float32 [B·H, T·TILE]; tile_mass, tile_max: float32 [B·H, T];
-    T = tiles_per_head, a multiple of BLOCK_N/TILE; unit: what a tile's largest weight becomes.
+    stash: float16 or float32 [B·H, T·TILE]; block_mass: float32 [B·H, T·TILE/16], sums over 16
+    keys; tile_mass, tile_max: float32 [B·H, T]; T = tiles_per_head, a multiple of BLOCK_N/TILE;
+    unit: what a tile's largest weight becomes.
     """
     s = tl.reshape(s, [BLOCK_N // TILE, TILE, COLUMNS])
     top = tl.max(s, 1)
@@ -45,7 +50,12 @@ def stash_tiles(
     place = flat_head[None, :] * tiles_per_head + (first // TILE + member)[:, None]
     key = tl.arange(0, TILE)[None, :, None]
     tl.store(stash_ptr + place[:, None, :] * TILE + key, u, mine[None, None, :])
-    tl.store(tile_mass_ptr + place, tl.sum(u.to(tl.float32), 1), mine[None, :])
+    u = tl.reshape(u.to(tl.float32), [BLOCK_N // TILE, TILE // BLOCK_KEYS, BLOCK_KEYS, COLUMNS])
+    sums = tl.sum(u, 2)
+    block = tl.arange(0, TILE // BLOCK_KEYS)[None, :, None]
+    tl.store(block_mass_ptr + place[:, None, :] * (TILE // BLOCK_KEYS) + block, sums,
+             mine[None, None, :])
+    tl.store(tile_mass_ptr + place, tl.sum(sums, 1), mine[None, :])
     tl.store(tile_max_ptr + place, top, mine[None, :])
 
 
@@ -61,11 +71,12 @@ def stash_unit(stash: str) -> float:
 def stash_shapes(
     heads: int, tiles: int, tile: int, stash: str
 ) -> list[tuple[tuple[int, ...], torch.dtype]]:
-    """Return (shape, dtype) of stash, tile_mass and tile_max, for `Workspace.cut`; heads: B·H."""
+    """Return (shape, dtype) of stash, block_mass, tile_mass and tile_max; heads: B·H."""
     import torch
 
     return [
         ((heads, tiles * tile), getattr(torch, stash)),
+        ((heads, tiles * tile // BLOCK), torch.float32),
         ((heads, tiles), torch.float32),
         ((heads, tiles), torch.float32),
     ]

@@ -186,20 +186,22 @@ def bernoulli_qk_flash_decode(
     block_n = max(tile, chosen.block_n)
     heads, blocks = head_blocks(request.group)
     tiles = max(1, -(-request.context // block_n)) * (block_n // tile)
-    draws, warps = draws_per_program(most_rows, tile)
-    scratch, unit, stashed, tile_mass, tile_max, *parts = (workspace or Workspace()).cut(
-        [
-            *digit_shapes(request),
-            *stash_shapes(request.batch * request.num_qo_heads, tiles, tile, stash),
-            *partial_shapes(request, max(1, -(-most_rows // draws))),
-        ],
-        q.device,
-    )
+    draws, warps = draws_per_program(request, most_rows)
+    shapes = [
+        *digit_shapes(request),
+        *stash_shapes(request.batch * request.num_qo_heads, tiles, tile, stash),
+        *partial_shapes(request, max(1, -(-most_rows // draws))),
+    ]
+    scratch, unit, stashed, block_mass, tile_mass, tile_max, *parts = (
+        workspace or Workspace()
+    ).cut(shapes, q.device)
     digits = digits_to_fill(request, digits, scratch)
     draw_digits(request, trials, scale, state, layer, digits, unit)
     keys = key_arguments(found)
-    weights = {"stash_ptr": stashed, "tile_mass_ptr": tile_mass, "tile_max_ptr": tile_max,
-               "tiles_per_head": tiles, "stash_unit": stash_top}
+    weights = {
+        "stash_ptr": stashed, "block_mass_ptr": block_mass, "tile_mass_ptr": tile_mass,
+        "tile_max_ptr": tile_max, "tiles_per_head": tiles, "stash_unit": stash_top,
+    }
     ternary_stash_kernel[(request.num_kv_heads * blocks, chosen.splits, request.batch)](
         **keys, **weights, digits_ptr=digits, unit_ptr=unit,
         HEADS=heads, BLOCKS=blocks, TILE=tile, BLOCK_N=block_n, ROWS=max(16, heads),
@@ -208,7 +210,7 @@ def bernoulli_qk_flash_decode(
     names = ("lens_ptr", "capacity", "group", "HEAD_DIM", "BLOCK_D")
     draw_kernel[(parts[1].shape[1], request.num_qo_heads, request.batch)](
         **{name: keys[name] for name in names}, **value_arguments(request), **weights,
-        indptr_ptr=None, indices_ptr=None, state_ptr=state, start_ptr=None,
+        indptr_ptr=None, indices_ptr=None, state_ptr=state, start_ptr=None, starts_per_head=0,
         part_ptr=parts[0], max_ptr=parts[1], sum_ptr=parts[2], rows_ptr=rows,
         samples=samples, most_rows=most_rows, layer=layer, PAGE_SIZE=0,
         TILE=tile, DRAWS=draws, SPANS=1, SHARED=shared, num_warps=warps, num_stages=1,

@@ -14,7 +14,7 @@ from gpu_kernels.tile_stash import stash_tiles
 @triton.jit
 def ternary_stash_kernel(
     q_ptr, k_ptr, lens_ptr, digits_ptr, unit_ptr, k_scale_ptr,
-    stash_ptr, tile_mass_ptr, tile_max_ptr,
+    stash_ptr, block_mass_ptr, tile_mass_ptr, tile_max_ptr,
     capacity, group, k_stride_0, k_stride_h, k_stride_d, tiles_per_head, stash_unit,
     HEAD_DIM: tl.constexpr, BLOCK_D: tl.constexpr,
     HEADS: tl.constexpr, BLOCKS: tl.constexpr, TILE: tl.constexpr, BLOCK_N: tl.constexpr,
@@ -46,5 +46,5 @@ def ternary_stash_kernel(
     for start in tl.range(first, last, BLOCK_N):
         s = tile_scores(k_base, start, last, digits, unit, touched, q_ptr, k_stride_d, BLOCK_N,
                         BLOCK_D)
-        stash_tiles(tl.trans(s), start, mine, flat_head, stash_ptr, tile_mass_ptr, tile_max_ptr,
-                    tiles_per_head, stash_unit, TILE, BLOCK_N, ROWS)
+        stash_tiles(tl.trans(s), start, mine, flat_head, stash_ptr, block_mass_ptr, tile_mass_ptr,
+                    tile_max_ptr, tiles_per_head, stash_unit, TILE, BLOCK_N, ROWS)

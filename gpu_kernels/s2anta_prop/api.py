@@ -91,11 +91,13 @@ def s2anta_prop_decode(
     heads, blocks = head_blocks(request.group)
     flat = request.batch * request.num_qo_heads
     tiles = max(1, -(-request.context // block_n)) * (block_n // tile)
-    draws, warps = draws_per_program(samples, tile)
-    stashed, tile_mass, tile_max, start, *parts = (workspace or Workspace()).cut(
+    draws, warps = draws_per_program(request, samples)
+    # a multiple of 16, so that a span of starts is read at once
+    starts = (tiles // SPAN + 1) * SPAN
+    stashed, block_mass, tile_mass, tile_max, start, *parts = (workspace or Workspace()).cut(
         [
             *stash_shapes(flat, tiles, tile, stash),
-            ((flat, tiles + 1), torch.int32),
+            ((flat, starts), torch.int32),
             *partial_shapes(request, -(-samples // draws)),
         ],
         q.device,
@@ -103,23 +105,24 @@ def s2anta_prop_decode(
     cache = cache_arguments(request)
     masses = {"tile_mass_ptr": tile_mass, "tile_max_ptr": tile_max, "tiles_per_head": tiles,
               "stash_unit": unit}
+    weights = {"stash_ptr": stashed, "block_mass_ptr": block_mass}
     score_kernel[(request.num_kv_heads * blocks, chosen.splits, request.batch)](
-        **cache, **masses, stash_ptr=stashed, HEADS=heads, BLOCKS=blocks, TILE=tile,
+        **cache, **masses, **weights, HEADS=heads, BLOCKS=blocks, TILE=tile,
         BLOCK_N=block_n, COLUMNS=max(MIN_COLUMNS, heads), num_warps=chosen.num_warps,
         num_stages=chosen.num_stages, **first_launch(q.device),
     )
     where = {name: cache[name] for name in ("lens_ptr", "indptr_ptr", "capacity", "PAGE_SIZE")}
+    budgets = {"start_ptr": start, "starts_per_head": starts, "samples": samples}
     block_t = max(32, next_power_of_two(tiles))
     budget_kernel[(request.num_qo_heads, request.batch)](
-        **where, **masses, start_ptr=start, lse_ptr=lse, samples=samples, TILE=tile,
-        BLOCK_T=block_t, num_warps=min(32, max(1, block_t // TILES_PER_WARP)),
-        **dependent_launch(q.device),
+        **where, **masses, **budgets, lse_ptr=lse, TILE=tile, BLOCK_T=block_t,
+        num_warps=min(32, max(1, block_t // TILES_PER_WARP)), **dependent_launch(q.device),
     )
     names = ("indices_ptr", "group", "HEAD_DIM", "BLOCK_D")
     draw_kernel[(parts[1].shape[1], request.num_qo_heads, request.batch)](
         **where, **{name: cache[name] for name in names}, **value_arguments(request), **masses,
-        stash_ptr=stashed, state_ptr=state, start_ptr=start, part_ptr=parts[0], max_ptr=parts[1],
-        sum_ptr=parts[2], rows_ptr=rows, samples=samples, most_rows=samples, layer=layer,
+        **weights, **budgets, state_ptr=state, part_ptr=parts[0], max_ptr=parts[1],
+        sum_ptr=parts[2], rows_ptr=rows, most_rows=samples, layer=layer,
         TILE=tile, DRAWS=draws, SPANS=min(64, next_power_of_two(-(-tiles // SPAN))),
         SHARED=shared, num_warps=warps, num_stages=1, **dependent_launch(q.device),
     )

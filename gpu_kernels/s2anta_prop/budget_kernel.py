@@ -17,7 +17,7 @@ WHOLE = tl.constexpr(2**BITS)
 @triton.jit
 def budget_kernel(
     lens_ptr, indptr_ptr, tile_mass_ptr, tile_max_ptr, start_ptr, lse_ptr,
-    capacity, tiles_per_head, stash_unit, samples,
+    capacity, tiles_per_head, starts_per_head, stash_unit, samples,
     TILE: tl.constexpr, PAGE_SIZE: tl.constexpr, BLOCK_T: tl.constexpr, PDL: tl.constexpr,
 ):
     """Store the first draw of every tile of one query head: running sums of the budgets.
@@ -25,7 +25,7 @@ def budget_kernel(
     quota_t = S·P_t; budget ⌊quota_t⌋, plus one for the largest remainders, earlier tiles first
     where they are equal, until Σ S_t = S. A tile without mass gets nothing. The smallest
     remainder that still gets one is found bit by bit, by counting, so nothing is sorted.
-    Grid (H, B). start: int32 [B·H, T + 1], its last entry Σ S_t (0 without any mass);
+    Grid (H, B). start: int32 [B·H, starts_per_head > T], entry T being Σ S_t (0 without mass);
     lse: float32 [B·H] or None, log2 of the softmax's sum; BLOCK_T >= T.
     Source: SANTA, arXiv 2605.01910, section 3.4, for any T.
     """
@@ -65,6 +65,6 @@ def budget_kernel(
     level = (remainder == least).to(tl.int32)
     rest = left - tl.sum(above, 0)
     budget += above + tl.where((level > 0) & (tl.cumsum(level, 0) <= rest), 1, 0)
-    start_ptr += flat_head * (tiles_per_head + 1)
+    start_ptr += flat_head * starts_per_head
     tl.store(start_ptr + tile, tl.cumsum(budget, 0) - budget, tile < tiles)
     tl.store(start_ptr + tiles, tl.sum(budget, 0))

@@ -14,7 +14,7 @@ from gpu_kernels.tile_stash import stash_tiles
 @triton.jit
 def score_kernel(
     q_ptr, k_ptr, lens_ptr, indptr_ptr, indices_ptr, k_scale_ptr,
-    stash_ptr, tile_mass_ptr, tile_max_ptr,
+    stash_ptr, block_mass_ptr, tile_mass_ptr, tile_max_ptr,
     capacity, group, q_stride_b, q_stride_h, k_stride_0, k_stride_h, log2_scale,
     tiles_per_head, stash_unit, K_STRIDE_N: tl.constexpr,
     HEAD_DIM: tl.constexpr, BLOCK_D: tl.constexpr, PAGE_SIZE: tl.constexpr,
@@ -50,5 +50,5 @@ def score_kernel(
                       K_STRIDE_N, PAGE_SIZE, HEAD_DIM, BLOCK_N, BLOCK_D, False)
         s = tl.dot(as_operand(k, q_ptr), q, input_precision="ieee") * log2_scale
         s = tl.where((start + key < length)[:, None], s, float("-inf"))
-        stash_tiles(s, start, mine, flat_head, stash_ptr, tile_mass_ptr, tile_max_ptr,
-                    tiles_per_head, stash_unit, TILE, BLOCK_N, COLUMNS)
+        stash_tiles(s, start, mine, flat_head, stash_ptr, block_mass_ptr, tile_mass_ptr,
+                    tile_max_ptr, tiles_per_head, stash_unit, TILE, BLOCK_N, COLUMNS)
