@@ -30,7 +30,8 @@ BYTES_PER_WARP = 8192
 def draws_per_program(request: DecodeRequest, samples: int) -> tuple[int, int]:
     """Return (draws of one program, warps); a thread finds a draw, a warp adds its rows."""
     draws = min(MAX_DRAWS, max(32, next_power_of_two(samples)))
-    row_bytes = next_power_of_two(request.head_dim) * request.v.element_size()
+    # float8 is added up as 16-bit numbers at least
+    row_bytes = next_power_of_two(request.head_dim) * max(2, request.v.element_size())
     # Triton 3.6 cannot compile a scan over fewer numbers (2 per draw) than threads
     return draws, max(1, min(draws // 16, draws * row_bytes // BYTES_PER_WARP))
 

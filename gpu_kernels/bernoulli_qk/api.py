@@ -26,6 +26,7 @@ from gpu_kernels.split_plan import (
     device_limits,
     head_blocks,
     next_power_of_two,
+    programs_that_fit,
     splits_that_fill,
     stages_that_fit,
 )
@@ -47,7 +48,7 @@ def keys_at_once(found: FeatureMajorRequest, least: int) -> int:
     numbers = 16384 if found.k.element_size() <= 2 else 4096
     if found.k.stride(2) % 16:
         numbers //= 2
-    return max(least, numbers // next_power_of_two(found.rows.head_dim))
+    return max(least, min(128, numbers // next_power_of_two(found.rows.head_dim)))
 
 
 def plan(found: FeatureMajorRequest, limits: DeviceLimits) -> LaunchPlan:
@@ -55,8 +56,10 @@ def plan(found: FeatureMajorRequest, limits: DeviceLimits) -> LaunchPlan:
     request, block_n = found.rows, keys_at_once(found, 16)
     stages = stages_that_fit(limits, 2 * block_n * request.row_bytes, most=3)
     tiles = -(-request.context // block_n)
-    splits = splits_that_fill(limits, programs_per_split(request), tiles, ctas_per_sm=1)
-    return LaunchPlan(block_n, 4, stages, splits)
+    per_split = programs_per_split(request)
+    splits = splits_that_fill(limits, per_split, tiles, ctas_per_sm=1)
+    programs = programs_that_fit(limits, per_split, request.batch, splits, ctas_per_sm=1)
+    return LaunchPlan(block_n, 4, stages, splits, programs)
 
 
 def score_plan(found: FeatureMajorRequest, tile: int, limits: DeviceLimits) -> LaunchPlan:
@@ -119,8 +122,9 @@ def bernoulli_qk_decode(
     )
     digits = digits_to_fill(request, digits, scratch)
     draw_digits(request, trials, scale, state, layer, digits, unit)
-    ternary_dense_kernel[(request.num_kv_heads * blocks, chosen.splits, request.batch)](
+    ternary_dense_kernel[(request.num_kv_heads * blocks, chosen.grid_programs, request.batch)](
         **key_arguments(found), **value_arguments(request), digits_ptr=digits, unit_ptr=unit,
+        splits=chosen.splits, splits_per_program=chosen.splits_per_program,
         part_ptr=parts[0], max_ptr=parts[1], sum_ptr=parts[2],
         HEADS=heads, BLOCKS=blocks, BLOCK_N=chosen.block_n, ROWS=max(16, heads),
         num_warps=chosen.num_warps, num_stages=chosen.num_stages, **dependent_launch(q.device),

@@ -13,6 +13,7 @@ from gpu_kernels.bernoulli_qk.api import (  # noqa: E402
 from gpu_kernels.bernoulli_qk.inputs import features_read  # noqa: E402
 from gpu_kernels.bernoulli_qk.reference import decode_given_digits, digit_units  # noqa: E402
 from gpu_kernels.s2anta_flash.budget import effective_samples, rows_per_head  # noqa: E402
+from gpu_kernels.split_plan import LaunchPlan  # noqa: E402
 from santa_sim.methods import bernoulli_qk, method  # noqa: E402
 from santa_sim.methods.decode import decode  # noqa: E402
 from santa_sim.rng import TERNARY, stream_key, uniform  # noqa: E402
@@ -47,7 +48,7 @@ def run_flash(q, k, v, *, samples, tile, **arguments):
 
 def check(q, k, v, **arguments):
     out, lse, digits = run(q, k, v, **arguments)
-    given = {n: a for n, a in arguments.items() if n not in ("seed", "step", "layer")}
+    given = {n: a for n, a in arguments.items() if n not in ("seed", "step", "layer", "launch")}
     exact, exact_lse = decode_given_digits(q, k, v, digits, **given)
     magnitude, _ = decode_given_digits(q, k, v.abs(), digits, **given)
     assert_close(out, exact, magnitude, q.dtype)
@@ -108,6 +109,16 @@ def test_every_head_dimension(device, dim):
 def test_every_group_size(device, group):
     q, k, v = make(device, heads=group, kv_heads=1, context=40)
     check(q, feature_major(k), v, trials=2)
+
+
+def test_programs_that_share_splits_change_no_bit(device):
+    q, k, v = make(device, batch=2, context=300)
+    k, lens = feature_major(k), lengths(device, 300, 40)
+    plans = [LaunchPlan(32, 4, 2, 7, programs) for programs in (None, 1, 2, 3)]
+    outs = [bernoulli_qk_decode(q, k, v, trials=4, seq_lens=lens, launch=plan) for plan in plans]
+    for out in outs[1:]:
+        assert torch.equal(out, outs[0])
+    check(q, k, v, trials=4, seq_lens=lens, launch=plans[2])
 
 
 def test_tails_of_tiles(device):
