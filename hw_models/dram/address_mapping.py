@@ -63,12 +63,23 @@ class AddressMapping(BaseModel):
                 found.append(("", f"bit {bit} belongs to no field"))
         return found
 
-    def pieces(self) -> NDArray[np.int64]:
-        """Return int64 [pieces, 4]: index in `FIELDS`, lowest source bit, mask, target bit."""
-        rows = []
-        for index, field in enumerate(FIELDS):
-            at = 0
+    def pieces(self, organisation: Organisation) -> NDArray[np.int64]:
+        """Return how an address falls into channel, bank of the channel and row.
+
+        int64 [pieces, 4]: target (0 channel, 1 bank, 2 row), lowest source bit, mask, target bit.
+        A bank's number is (rank·bank_groups + bank_group)·banks_per_group + bank.
+        """
+        bits = organisation.address_bits()
+        targets = {
+            "channel": (0, 0),
+            "bank": (1, 0),
+            "bank_group": (1, bits["bank"]),
+            "rank": (1, bits["bank"] + bits["bank_group"]),
+            "row": (2, 0),
+        }
+        found = []
+        for field, (target, at) in targets.items():
             for low, high in getattr(self, field):
-                rows.append((index, low, (1 << (high - low + 1)) - 1, at))
+                found.append((target, low, (1 << (high - low + 1)) - 1, at))
                 at += high - low + 1
-        return np.array(rows, np.int64).reshape(-1, 4)
+        return np.array(found, np.int64).reshape(-1, 4)

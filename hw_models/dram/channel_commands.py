@@ -97,7 +97,7 @@ def activate(  # type: ignore[no-untyped-def]
         if slot[s, Slot.ROW] == row and bank[b, hit] < 0:
             bank[b, hit] = s
         s = slot[s, Slot.YOUNGER_IN_BANK]
-    classify(bank, slot, age, b)
+    classify(now, bank, slot, age, b)
     k = rank[r, Rank.ACTIVATIONS]
     window[r, k & 31] = t
     rank[r, Rank.ACTIVATIONS] = k + 1
@@ -124,7 +124,7 @@ def precharge(  # type: ignore[no-untyped-def]
     bank[b, Bank.WRITE_HIT] = -1
     ready[Kind.ACT, b] = max(ready[Kind.ACT, b], t + rules.delays.pre_act)
     if rank[r, Rank.UNIT] != bank[b, Bank.UNIT]:
-        classify(bank, slot, age, b)
+        classify(now, bank, slot, age, b)
     rank[r, Rank.OPEN_BANKS] -= 1
     rank[r, Rank.OPEN_UNTIL] = max(rank[r, Rank.OPEN_UNTIL], t)
     sums[Sum.PRECHARGES] += 1
@@ -147,7 +147,7 @@ def refresh(rules, now, sums, bank, slot, ready, age, rank, b, t, log):  # type:
     for other in range(bank.shape[0]):
         if bank[other, Bank.RANK] == r and bank[other, Bank.UNIT] == u:
             ready[Kind.ACT, other] = t + rules.t_rfc
-            classify(bank, slot, age, other)
+            classify(now, bank, slot, age, other)
     rank[r, Rank.REFRESH] = t + rules.t_rfc
     rank[r, Rank.UNIT] = -1
     rank[r, Rank.COUNT] += 1

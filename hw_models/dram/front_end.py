@@ -5,14 +5,8 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
-from hw_models.dram.address_mapping import FIELDS
 from hw_models.dram.scheduler import advance
 from hw_models.dram.scheduler_state import NEVER, Now
-
-FIELD_COUNT = len(FIELDS)
-COLUMN, CHANNEL, RANK, GROUP, BANK, ROW = (
-    FIELDS.index(name) for name in ("column", "channel", "rank", "bank_group", "bank", "row")
-)
 
 
 @njit(cache=True, nogil=True)
@@ -29,35 +23,35 @@ def first_fault(arrival, address, capacity):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True, nogil=True)
-def locate(address, pieces, groups, banks_per_group, channel, bank, row):  # type: ignore[no-untyped-def]
-    """Write each address's channel, bank of its channel and row.
+def distribute(arrival, address, is_write, pieces, channel, place, traffic):  # type: ignore[no-untyped-def]
+    """Write the requests channel by channel, each in order of arrival, into `traffic`.
 
-    pieces: `AddressMapping.pieces`.
+    pieces: `AddressMapping.pieces`. channel: int64 [n], written: where each request goes; place:
+    int64 [n], written: where it stands in `traffic`. traffic.start: zeros.
     """
-    field = np.zeros(FIELD_COUNT, np.int64)
+    bank, row = np.empty_like(address), np.empty_like(address)
+    start = traffic.start
     for i in range(address.shape[0]):
-        field[:] = 0
+        to_channel = to_bank = to_row = 0
         for p in range(pieces.shape[0]):
-            field[pieces[p, 0]] |= (address[i] >> pieces[p, 1] & pieces[p, 2]) << pieces[p, 3]
-        channel[i] = field[CHANNEL]
-        bank[i] = (field[RANK] * groups + field[GROUP]) * banks_per_group + field[BANK]
-        row[i] = field[ROW]
-
-
-@njit(cache=True, nogil=True)
-def sort_by_channel(channel, start, order):  # type: ignore[no-untyped-def]
-    """Write the requests' indices channel by channel, each in order of arrival.
-
-    start: int64 [channels + 1], zeros; order: int64 [n].
-    """
-    for i in range(channel.shape[0]):
-        start[channel[i] + 1] += 1
+            bits = (address[i] >> pieces[p, 1] & pieces[p, 2]) << pieces[p, 3]
+            if pieces[p, 0] == 0:
+                to_channel |= bits
+            elif pieces[p, 0] == 1:
+                to_bank |= bits
+            else:
+                to_row |= bits
+        channel[i], bank[i], row[i] = to_channel, to_bank, to_row
+        start[to_channel + 1] += 1
     for c in range(1, start.shape[0]):
         start[c] += start[c - 1]
-    place = start[:-1].copy()
-    for i in range(channel.shape[0]):
-        order[place[channel[i]]] = i
-        place[channel[i]] += 1
+    free = start[:-1].copy()
+    for i in range(address.shape[0]):
+        k = free[channel[i]]
+        free[channel[i]] = k + 1
+        place[i] = k
+        traffic.arrival[k], traffic.bank[k], traffic.row[k] = arrival[i], bank[i], row[i]
+        traffic.is_write[k] = is_write[i]
 
 
 @njit(cache=True, nogil=True, _nrt=False)
@@ -69,11 +63,11 @@ def run_each_channel(rules, channels, traffic, logs):  # type: ignore[no-untyped
 
 
 @njit(cache=True, nogil=True, _nrt=False)
-def run_in_order(rules, channels, traffic, logs, channel, order_of, arrival, per_cycle):  # type: ignore[no-untyped-def]
+def run_in_order(rules, channels, traffic, logs, channel, place, arrival, per_cycle):  # type: ignore[no-untyped-def]
     """Serve all requests from one source, which waits for the queue of its next request.
 
-    order_of: where each request stands in `traffic`; arrival: when it was there to be issued.
-    A request's arrival at its channel is the cycle in which the source issues it.
+    channel, place: of `distribute`; arrival: when each request was there to be issued. Its arrival
+    at its channel is the cycle in which the source issues it.
     """
     t, issued = 0, 0
     for i in range(channel.shape[0]):
@@ -87,7 +81,7 @@ def run_in_order(rules, channels, traffic, logs, channel, order_of, arrival, per
         advance(rules, channels, c, traffic, logs[c], NEVER - 1, True)
         if channels.now[c, Now.CYCLE] > t:
             t, issued = channels.now[c, Now.CYCLE], 0
-        traffic.arrival[order_of[i]] = t
+        traffic.arrival[place[i]] = t
         channels.now[c, Now.KNOWN] += 1
         issued += 1
     for c in range(channels.now.shape[0]):

@@ -48,34 +48,42 @@ def admit(  # type: ignore[no-untyped-def]
         if bank[b, Bank.ROW] == to_row[i] and bank[b, Bank.READ_HIT + w] < 0:
             bank[b, Bank.READ_HIT + w] = s
         if rank[bank[b, Bank.RANK], Rank.UNIT] != bank[b, Bank.UNIT]:
-            classify(bank, slot, age, b)
+            classify(now, bank, slot, age, b)
         now[Now.QUEUED] += 1
         i += 1
     now[Now.NEXT] = i
 
 
 @njit(cache=True, nogil=True, forceinline=True, _nrt=False)
-def classify(bank, slot, age, b):  # type: ignore[no-untyped-def]
+def classify(now, bank, slot, age, b):  # type: ignore[no-untyped-def]
     """Say which request of bank `b` waits for which kind of command.
 
     The oldest of each direction that finds its row open waits for its burst; if there is none,
-    the oldest of all waits for an activation, or first for a precharge. Nobody waits while the
-    bank's unit is about to be refreshed.
+    the oldest of all waits for an activation, or first for a precharge.
     """
+    hide(now, age, b)
     oldest, read, write = bank[b, Bank.OLDEST], bank[b, Bank.READ_HIT], bank[b, Bank.WRITE_HIT]
-    age[Kind.READ, b] = slot[read, Slot.AGE] if read >= 0 else NOBODY
-    age[Kind.WRITE, b] = slot[write, Slot.AGE] if write >= 0 else NOBODY
-    age[Kind.ACT, b] = age[Kind.PRE, b] = NOBODY
-    if oldest >= 0 and read < 0 and write < 0:
+    if read >= 0:
+        age[Kind.READ, b] = slot[read, Slot.AGE]
+    if write >= 0:
+        age[Kind.WRITE, b] = slot[write, Slot.AGE]
+    if read >= 0 or write >= 0:
+        now[Now.COLUMN_WAITS] += 1
+    elif oldest >= 0:
         kind = Kind.ACT if bank[b, Bank.ROW] < 0 else Kind.PRE
         age[kind, b] = slot[oldest, Slot.AGE]
+        now[Now.ROW_WAITS] += 1
 
 
 @njit(cache=True, nogil=True, forceinline=True, _nrt=False)
-def hide(age, b):  # type: ignore[no-untyped-def]
-    """Let nobody's commands go to bank `b`."""
-    for kind in range(age.shape[0]):
-        age[kind, b] = NOBODY
+def hide(now, age, b):  # type: ignore[no-untyped-def]
+    """Let nobody wait for commands of bank `b`."""
+    if age[Kind.ACT, b] != NOBODY or age[Kind.PRE, b] != NOBODY:
+        now[Now.ROW_WAITS] -= 1
+        age[Kind.ACT, b] = age[Kind.PRE, b] = NOBODY
+    if age[Kind.READ, b] != NOBODY or age[Kind.WRITE, b] != NOBODY:
+        now[Now.COLUMN_WAITS] -= 1
+        age[Kind.READ, b] = age[Kind.WRITE, b] = NOBODY
 
 
 @njit(cache=True, nogil=True, forceinline=True, _nrt=False)
@@ -111,6 +119,6 @@ def remove(now, sums, bank, slot, age, s, t):  # type: ignore[no-untyped-def]
     ):
         younger = slot[younger, Slot.YOUNGER_IN_BANK]
     bank[b, Bank.READ_HIT + w] = younger
-    classify(bank, slot, age, b)
+    classify(now, bank, slot, age, b)
     slot[s, Slot.YOUNGER] = now[Now.FREE_SLOT]
     now[Now.FREE_SLOT] = s

@@ -81,7 +81,7 @@ def advance(rules, channels, c, traffic, log, until, stop_at_room):  # type: ign
             break
         if until == NEVER and now[Now.QUEUED] == 0 and now[Now.NEXT] == now[Now.KNOWN]:
             break
-        next_plan = _plan_refresh(rules, bank, age, rank, t)
+        next_plan = _plan_refresh(rules, now, bank, age, rank, t)
 
         column_cycle, column_slot, row_cycle, row_bank = _best(
             rules, now, bank, slot, ready, age, rank, t
@@ -127,7 +127,7 @@ def advance(rules, channels, c, traffic, log, until, stop_at_room):  # type: ign
 
 
 @njit(cache=True, nogil=True, forceinline=True, _nrt=False)
-def _plan_refresh(rules, bank, age, rank, t):  # type: ignore[no-untyped-def]
+def _plan_refresh(rules, now, bank, age, rank, t):  # type: ignore[no-untyped-def]
     """Choose the units to refresh at cycle t; return the next cycle that may change the choice.
 
     Of the units that still miss their turn in this round, the idle one that was used last goes
@@ -150,7 +150,7 @@ def _plan_refresh(rules, bank, age, rank, t):  # type: ignore[no-untyped-def]
         rank[r, Rank.UNIT] = unit
         for b in range(bank.shape[0]):
             if bank[b, Bank.RANK] == r and bank[b, Bank.UNIT] == unit:
-                hide(age, b)
+                hide(now, age, b)
     return soonest
 
 
@@ -183,10 +183,13 @@ def _best(rules, now, bank, slot, ready, age, rank, t):  # type: ignore[no-untyp
     if now[Now.PASSED] >= rules.starvation_cap:
         return _next_of(bank, slot, ready, rank, oldest, t)
     base = slot[oldest, Slot.AGE]
-    column, row = _least(
-        age[Kind.ACT], age[Kind.PRE], age[Kind.READ], age[Kind.WRITE],
-        ready[Kind.ACT], ready[Kind.PRE], ready[Kind.READ], ready[Kind.WRITE], t, base,
-    )
+    column = row = NO_KEY
+    if now[Now.COLUMN_WAITS] > 0:
+        column = _least(
+            age[Kind.READ], age[Kind.WRITE], ready[Kind.READ], ready[Kind.WRITE], t, base
+        )
+    if now[Now.ROW_WAITS] > 0:
+        row = _least(age[Kind.ACT], age[Kind.PRE], ready[Kind.ACT], ready[Kind.PRE], t, base)
     column_cycle, row_cycle, column_slot = NEVER, NEVER, -1
     if column != NO_KEY:
         b = column & MAX_BANKS - 1
@@ -200,17 +203,13 @@ def _best(rules, now, bank, slot, ready, age, rank, t):  # type: ignore[no-untyp
 
 
 @njit(cache=True, nogil=True, _nrt=False)
-def _least(  # type: ignore[no-untyped-def]
-    act, pre, read, write, act_ready, pre_ready, read_ready, write_ready, t, base
-):
-    """Return the least key of all column and of all row commands; compiles to vector code."""
-    column = row = NO_KEY
-    for b in range(act.shape[0]):
-        row = min(row, _key(act[b], act_ready[b], t, base, b))
-        row = min(row, _key(pre[b], pre_ready[b], t, base, b))
-        column = min(column, _key(read[b], read_ready[b], t, base, b))
-        column = min(column, _key(write[b], write_ready[b], t, base, b))
-    return column, row
+def _least(age, other_age, ready, other_ready, t, base):  # type: ignore[no-untyped-def]
+    """Return the least key of two kinds of command over all banks; compiles to vector code."""
+    least = NO_KEY
+    for b in range(age.shape[0]):
+        key = _key(age[b], ready[b], t, base, b)
+        least = min(least, min(key, _key(other_age[b], other_ready[b], t, base, b)))
+    return least
 
 
 @njit(cache=True, nogil=True, forceinline=True, _nrt=False)

@@ -40,6 +40,10 @@ class Now(IntEnum):
     BURST_END = 9
     """When the last burst leaves the bus."""
     OCCUPANCY_SINCE = 10
+    ROW_WAITS = 11
+    """Banks in which a request waits for an activation or a precharge."""
+    COLUMN_WAITS = 12
+    """Banks in which a request waits for its burst."""
 
 
 class Sum(IntEnum):

@@ -13,12 +13,11 @@ from hw_models.dram.commands import COMMAND
 from hw_models.dram.delays import delays
 from hw_models.dram.energy import EnergyReport, energy_of
 from hw_models.dram.front_end import (
+    distribute,
     first_fault,
-    locate,
     run_each_channel,
     run_in_order,
     run_until,
-    sort_by_channel,
 )
 from hw_models.dram.memory_spec import DramSpec, check, load_dram
 from hw_models.dram.organisation import Organisation
@@ -79,10 +78,9 @@ def simulate(
     check_queue(queue)
     policy = policy or Policy()
     arrival, address, is_write = _fields(requests, spec.organisation)
-    where = _located(spec, address)
     capacity = 8 * len(address) + 1024 if record_commands else 0
     while True:
-        run = _run(spec, policy, queue, arrival, is_write, where, capacity)
+        run = _run(spec, policy, queue, arrival, address, is_write, capacity)
         most = int(run.channels.now[:, Now.LOGGED].max())
         if not record_commands or most <= capacity:
             break
@@ -107,17 +105,6 @@ class _Run:
     cycles: int
     done: Integers
     logs: Integers
-
-
-@dataclass(frozen=True)
-class _Located:
-    """channel, bank, row: int64 [n]; start, order: requests channel by channel."""
-
-    channel: Integers
-    bank: Integers
-    row: Integers
-    start: Integers
-    order: Integers
 
 
 def rules_of(spec: DramSpec, policy: Policy) -> Rules:
@@ -173,51 +160,36 @@ def _fields(
     return arrival, address, is_write
 
 
-def _located(spec: DramSpec, address: Integers) -> _Located:
-    channel, bank, row = np.empty((3, len(address)), np.int64)
-    shape = spec.organisation
-    locate(
-        address, spec.mapping.pieces(), shape.bank_groups, shape.banks_per_group, channel, bank, row
-    )
-    start = np.zeros(shape.channels + 1, np.int64)
-    order = np.empty(len(address), np.int64)
-    sort_by_channel(channel, start, order)
-    return _Located(channel, bank, row, start, order)
-
-
 def _run(
-    spec: DramSpec, policy: Policy, queue: int, arrival: Integers, is_write: NDArray[np.bool_],
-    where: _Located, log_capacity: int,
+    spec: DramSpec, policy: Policy, queue: int, arrival: Integers, address: Integers,
+    is_write: NDArray[np.bool_], log_capacity: int,
 ) -> _Run:
-    shape, order = spec.organisation, where.order
+    shape, n = spec.organisation, len(address)
     rules = rules_of(spec, policy)
     channels = fresh_channels(
         shape.channels, shape.ranks, queue, unit_of_bank(shape, spec.refresh),
         np.array([due_cycle(rules, r, 0) for r in range(shape.ranks)]),
     )
     traffic = Traffic(
-        start=where.start,
-        arrival=arrival[order],
-        bank=where.bank[order],
-        row=where.row[order],
-        is_write=is_write[order],
-        done=np.zeros(len(order), np.int64),
+        start=np.zeros(shape.channels + 1, np.int64),
+        arrival=np.empty(n, np.int64),
+        bank=np.empty(n, np.int64),
+        row=np.empty(n, np.int64),
+        is_write=np.empty(n, np.bool_),
+        done=np.empty(n, np.int64),
     )
+    channel, place = np.empty(n, np.int64), np.empty(n, np.int64)
+    distribute(arrival, address, is_write, spec.mapping.pieces(shape), channel, place, traffic)
     logs = np.empty((shape.channels, log_capacity, len(COMMAND.names or ())), np.int64)
     if policy.requests_per_cycle is None:
         run_each_channel(rules, channels, traffic, logs)
     else:
-        order_of = np.empty_like(order)
-        order_of[order] = np.arange(len(order))
         run_in_order(
-            rules, channels, traffic, logs, where.channel, order_of, arrival,
-            policy.requests_per_cycle,
+            rules, channels, traffic, logs, channel, place, arrival, policy.requests_per_cycle
         )
     cycles = int(channels.now[:, Now.BURST_END].max())
     run_until(rules, channels, traffic, logs, cycles)
-    done = np.empty_like(traffic.done)
-    done[order] = traffic.done
-    return _Run(channels, cycles, done, logs)
+    return _Run(channels, cycles, traffic.done[place], logs)
 
 
 def _commands(run: _Run) -> tuple[NDArray[np.void], ...]:
