@@ -15,6 +15,7 @@ from gpu_kernels.page_table import PageTable
 from gpu_kernels.partial_results import merge_splits, partial_shapes
 from gpu_kernels.random_offsets import random_state, shares_offsets
 from gpu_kernels.request import check_decode, check_output, check_samples, check_tile
+from gpu_kernels.requirement import require
 from gpu_kernels.s2anta_prop.budget_kernel import budget_kernel
 from gpu_kernels.s2anta_prop.score_kernel import score_kernel
 from gpu_kernels.split_plan import LaunchPlan, device_limits, head_blocks, next_power_of_two
@@ -29,6 +30,8 @@ if TYPE_CHECKING:
 DEFAULT_TILE = 64
 TILES_PER_WARP = 512
 """Tiles whose budgets one warp works out: 16 per thread."""
+MAX_TILES = 2**17
+"""Tiles of one sequence: one program per head holds all their masses."""
 
 
 def s2anta_prop_decode(
@@ -91,6 +94,8 @@ def s2anta_prop_decode(
     heads, blocks = head_blocks(request.group)
     flat = request.batch * request.num_qo_heads
     tiles = max(1, -(-request.context // block_n)) * (block_n // tile)
+    require(tiles <= MAX_TILES, "tile", f"so long that {request.context} keys make at most"
+            f" {MAX_TILES} tiles", tile)
     draws, warps = draws_per_program(request, samples)
     # a multiple of 16, so that a span of starts is read at once
     starts = (tiles // SPAN + 1) * SPAN

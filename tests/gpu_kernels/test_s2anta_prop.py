@@ -164,3 +164,11 @@ def test_one_row_with_all_the_mass_gets_every_draw(device):
     k[:, 333, :, 0] = 1e30
     _, _, rows = run(q, k, v, samples=50)
     assert bool((rows == 333).all())
+
+
+def test_more_tiles_than_one_program_holds_are_refused(device):
+    q, k, v = make(device, heads=1, kv_heads=1, context=1)
+    k, v = (cache.expand(1, 2**21 + 1, 1, 64) for cache in (k, v))
+    with pytest.raises(ValueError, match="tile: must be so long that 2097153 keys make at most"
+                                         " 131072 tiles, got 16"):
+        s2anta_prop_decode(q, k, v, samples=4, tile=16)
