@@ -2,7 +2,9 @@
 
 A sequence is split the same way alone and in a batch, so its result is bitwise the same in both:
 splits come from the context and the device alone. How many of them one program reads, one after
-the other, also depends on the batch, so that all programs run at once.
+the other, also depends on the batch, so that all programs run at once. Results are added first
+within groups of `GROUP` neighbouring splits, then over groups: a program that reads whole groups
+adds their splits itself and writes less, in the same order and so with the same bits.
 """
 
 from __future__ import annotations
@@ -16,6 +18,8 @@ if TYPE_CHECKING:
 
 MAX_HEADS_PER_PROGRAM = 16
 """Rows of one tensor-core operand; larger groups are cut into blocks of this many heads."""
+GROUP = 4
+"""Neighbouring splits whose results are added before any others."""
 
 
 @dataclass(frozen=True)
@@ -67,8 +71,14 @@ class LaunchPlan:
 
     @property
     def splits_per_program(self) -> int:
-        """Neighbouring splits that one program reads."""
-        return -(-self.splits // (self.programs or self.splits))
+        """Neighbouring splits that one program reads: fewer than a group, or whole groups."""
+        run = -(-self.splits // (self.programs or self.splits))
+        return run if run < GROUP else -(-run // GROUP) * GROUP
+
+    @property
+    def splits_per_result(self) -> int:
+        """Splits in one stored result: `GROUP` where programs read whole groups, else 1."""
+        return 1 if self.splits_per_program % GROUP else GROUP
 
     @property
     def grid_programs(self) -> int:

@@ -68,9 +68,10 @@ def program_counts(trial: Trial, batch: int) -> list[int]:
     if not trial.splits:
         return [count for count in PROGRAMS if count >= 8]
     total = KV_HEADS * batch
-    counts = {-(-trial.splits // -(-trial.splits // count)) for count in PROGRAMS
-              if count <= trial.splits and 64 <= count * total <= 2112}
-    return sorted(counts)
+    counts = [count for count in PROGRAMS
+              if count <= trial.splits and 64 <= count * total <= 2112]
+    return sorted({LaunchPlan(trial.block_n, 1, 1, trial.splits, count).grid_programs
+                   for count in counts})
 
 
 def decode_call(trial: Trial, programs: int, inputs: Inputs) -> Callable[[], torch.Tensor]:

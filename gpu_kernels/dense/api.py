@@ -13,7 +13,7 @@ from gpu_kernels.launch import (
 )
 from gpu_kernels.outputs import answer, outputs
 from gpu_kernels.page_table import PageTable
-from gpu_kernels.partial_results import merge_splits, partial_shapes
+from gpu_kernels.partial_results import merge_splits, partial_shapes, results_of
 from gpu_kernels.request import DecodeRequest, check_decode
 from gpu_kernels.split_plan import (
     DeviceLimits,
@@ -32,9 +32,9 @@ if TYPE_CHECKING:
 
 def plan(request: DecodeRequest, limits: DeviceLimits) -> LaunchPlan:
     """Choose tile, warps, stages and splits from the shapes and the device."""
-    block_n = 128 if request.row_bytes <= 256 else 64 if request.row_bytes <= 512 else 32
+    block_n = 128 if request.row_bytes <= 128 else 64 if request.row_bytes <= 512 else 32
     # n stages hold n − 1 tiles of keys and of values
-    stages = stages_that_fit(limits, 2 * block_n * request.row_bytes, most=2) + 1
+    stages = stages_that_fit(limits, 2 * block_n * request.row_bytes, most=3) + 1
     tiles = -(-request.context // block_n)
     per_split = programs_per_split(request)
     splits = splits_that_fill(limits, per_split, tiles, ctas_per_sm=1)
@@ -80,13 +80,14 @@ def dense_decode(
     out, lse = outputs(request, out, lse, return_lse)
     chosen = plan(request, device_limits(q.device)) if launch is None else launch
     heads, blocks = head_blocks(request.group)
-    parts = (workspace or Workspace()).cut(partial_shapes(request, chosen.splits), q.device)
+    parts = (workspace or Workspace()).cut(partial_shapes(request, results_of(chosen)), q.device)
     dense_kernel[(request.num_kv_heads * blocks, chosen.grid_programs, request.batch)](
         **cache_arguments(request), **value_arguments(request),
         part_ptr=parts[0], max_ptr=parts[1], sum_ptr=parts[2],
         splits=chosen.splits, splits_per_program=chosen.splits_per_program,
+        splits_per_result=chosen.splits_per_result,
         HEADS=heads, BLOCKS=blocks, BLOCK_N=chosen.block_n, ROWS=max(16, heads),
         num_warps=chosen.num_warps, num_stages=chosen.num_stages, **first_launch(q.device),
     )
-    merge_splits(request, parts, out, lse)
+    merge_splits(request, parts, out, lse, chosen)
     return answer(out, lse, return_lse)

@@ -30,7 +30,7 @@ from gpu_kernels.split_plan import (
     device_limits,
     head_blocks,
     next_power_of_two,
-    splits_that_fill,
+    programs_that_fit,
     stages_that_fit,
 )
 from gpu_kernels.tile_scores import MIN_COLUMNS
@@ -44,12 +44,21 @@ MAX_TEETH = 256
 """Draws of one program; the programs of a head leave partial sums, added in a fixed order."""
 
 
+WAVE_TILES = range(8, 33)
+"""Tiles per program for which one wave of programs is faster than a program per tile."""
+
+
 def plan(request: DecodeRequest, tile: int, limits: DeviceLimits) -> LaunchPlan:
-    """Choose warps, stages and splits of the score pass from the shapes and the device."""
-    tiles = -(-request.context // tile)
-    splits = splits_that_fill(limits, programs_per_split(request), tiles, ctas_per_sm=2)
+    """Choose warps, stages and programs of the score pass from the shapes and the device.
+
+    Every tile is scored alone, so that no bit depends on how programs share them.
+    """
+    tiles = max(1, -(-request.context // tile))
+    per_split = programs_per_split(request)
+    wave = programs_that_fit(limits, per_split, request.batch, tiles, ctas_per_sm=2)
+    programs = wave if -(-tiles // wave) in WAVE_TILES else tiles
     stages = stages_that_fit(limits, tile * request.row_bytes, most=2)
-    return LaunchPlan(tile, max(1, tile // 64), stages, splits)
+    return LaunchPlan(tile, max(1, tile // 32), stages, programs)
 
 
 def draw_plan(samples: int) -> tuple[int, int]:

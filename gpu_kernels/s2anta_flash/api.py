@@ -12,7 +12,7 @@ from gpu_kernels.launch import (
 )
 from gpu_kernels.outputs import answer, outputs
 from gpu_kernels.page_table import PageTable
-from gpu_kernels.partial_results import merge_splits, partial_shapes
+from gpu_kernels.partial_results import merge_splits, partial_shapes, results_of
 from gpu_kernels.random_offsets import random_state, shares_offsets
 from gpu_kernels.request import (
     DecodeRequest,
@@ -43,8 +43,8 @@ if TYPE_CHECKING:
 MIN_TILE, DEFAULT_TILE, MAX_TILE = 16, 64, 256
 MIN_SPLIT = 256
 """Keys; shorter splits would write more partial results than they are worth."""
-MIN_RESIDENT, MAX_RESIDENT = 4, 8
-"""Programs per multiprocessor: of one sequence alone, and at most."""
+RESIDENT = 8
+"""Programs per multiprocessor."""
 MAX_PAIRS = 32
 """(head, sample) pairs of one product; a larger budget takes more passes over the tile."""
 
@@ -63,12 +63,14 @@ def plan(request: DecodeRequest, tile: int, limits: DeviceLimits) -> LaunchPlan:
     """
     tiles = -(-request.context // tile)
     per_split = programs_per_split(request)
-    splits = splits_that_fill(limits, per_split, tiles, MIN_RESIDENT, max(1, MIN_SPLIT // tile))
-    programs = programs_that_fit(limits, per_split, request.batch, splits, MAX_RESIDENT)
-    resident = programs_per_sm(limits, per_split * request.batch * programs, MAX_RESIDENT)
+    splits = splits_that_fill(limits, per_split, tiles, RESIDENT, max(1, MIN_SPLIT // tile))
+    programs = programs_that_fit(limits, per_split, request.batch, splits, RESIDENT)
+    resident = programs_per_sm(limits, per_split * request.batch * programs, RESIDENT)
     # n stages hold n − 1 tiles of every resident program
     stages = stages_that_fit(limits, resident * tile * request.row_bytes, most=2) + 1
-    return LaunchPlan(tile, max(1, tile // 64), stages, splits, programs)
+    # compiled for sm_120, one warp with 64 keys runs out of registers
+    keys_per_warp = 64 if limits.capability < (12, 0) else 32
+    return LaunchPlan(tile, max(1, tile // keys_per_warp), stages, splits, programs)
 
 
 def s2anta_flash_decode(
@@ -125,15 +127,16 @@ def s2anta_flash_decode(
     chosen = plan(request, tile, device_limits(q.device)) if launch is None else launch
     heads, blocks = head_blocks(request.group)
     at_once = samples_per_pass(request, samples, tile)
-    parts = (workspace or Workspace()).cut(partial_shapes(request, chosen.splits), q.device)
+    parts = (workspace or Workspace()).cut(partial_shapes(request, results_of(chosen)), q.device)
     flash_kernel[(request.num_kv_heads * blocks, chosen.grid_programs, request.batch)](
         **cache_arguments(request), **value_arguments(request),
         state_ptr=state, part_ptr=parts[0], max_ptr=parts[1], sum_ptr=parts[2], rows_ptr=rows,
         samples=samples, rows_per_head=most_rows, layer=layer,
         splits=chosen.splits, splits_per_program=chosen.splits_per_program,
+        splits_per_result=chosen.splits_per_result,
         HEADS=heads, BLOCKS=blocks, BLOCK_N=tile, COLUMNS=max(MIN_COLUMNS, heads),
         SAMPLES=at_once, SHARED=shared,
         num_warps=chosen.num_warps, num_stages=chosen.num_stages, **first_launch(q.device),
     )
-    merge_splits(request, parts, out, lse)
+    merge_splits(request, parts, out, lse, chosen)
     return answer(out, lse, return_lse)

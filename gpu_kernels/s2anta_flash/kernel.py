@@ -11,7 +11,7 @@ import triton
 import triton.language as tl
 
 from gpu_kernels.cache_rows import as_float32, as_operand, head_base, row_offsets, sequence_length
-from gpu_kernels.partial_results import splits_of_program
+from gpu_kernels.partial_results import fold, splits_of_program, store_result
 from gpu_kernels.random_offsets import step_and_layer, uniform_offsets
 from gpu_kernels.tile_scores import load_queries, load_tile
 
@@ -62,29 +62,25 @@ def draw_in_tile(s, mine, seed, step_layer, batch, stream, tile, turn, budget,
 
 
 @triton.jit
-def store_split(peak, total, acc, part_ptr, max_ptr, sum_ptr, slot, lead, HEAD_DIM: tl.constexpr,
-                HEADS: tl.constexpr, SAMPLES: tl.constexpr):
-    """Store a split's results of every head: its pairs' drawn rows add up.
+def fold_pairs(top, mass, result, peak, total, acc, HEADS: tl.constexpr, SAMPLES: tl.constexpr):
+    """Add a split to the heads' results: the drawn rows of a head's pairs add up.
 
-    The pairs of one head agree in peak and total; slot: int64 [pairs]; lead: a head's first pair.
+    The pairs of one head agree in peak and total.
     """
-    tl.store(max_ptr + slot, peak, lead)
-    tl.store(sum_ptr + slot, total, lead)
-    dims = tl.arange(0, acc.shape[1])
     summed = tl.sum(tl.reshape(acc, [HEADS, SAMPLES, acc.shape[1]]), 1)
-    of_head = tl.max(tl.reshape(tl.where(lead, slot, -1), [HEADS, SAMPLES]), 1)
-    tl.store(part_ptr + of_head[:, None] * HEAD_DIM + dims[None, :], summed,
-             (of_head >= 0)[:, None] & (dims < HEAD_DIM)[None, :])
+    peak = tl.max(tl.reshape(peak, [HEADS, SAMPLES]), 1)
+    total = tl.max(tl.reshape(total, [HEADS, SAMPLES]), 1)
+    return fold(top, mass, result, peak, total, summed)
 
 
-# plans differ in these two: no other code for 1 or for multiples of 16
-@triton.jit(do_not_specialize=("splits", "splits_per_program"))
+# plans differ in these: no other code for 1 or for multiples of 16
+@triton.jit(do_not_specialize=("splits", "splits_per_program", "splits_per_result"))
 def flash_kernel(
     q_ptr, k_ptr, v_ptr, lens_ptr, indptr_ptr, indices_ptr, k_scale_ptr, state_ptr,
     part_ptr, max_ptr, sum_ptr, rows_ptr,
     capacity, group, q_stride_b, q_stride_h, k_stride_0, k_stride_h,
     v_stride_0, v_stride_h, log2_scale, samples, rows_per_head, layer, splits,
-    splits_per_program,
+    splits_per_program, splits_per_result,
     K_STRIDE_N: tl.constexpr, V_STRIDE_N: tl.constexpr,
     HEAD_DIM: tl.constexpr, BLOCK_D: tl.constexpr, PAGE_SIZE: tl.constexpr,
     HEADS: tl.constexpr, BLOCKS: tl.constexpr, BLOCK_N: tl.constexpr, COLUMNS: tl.constexpr,
@@ -96,8 +92,9 @@ def flash_kernel(
     whose running mass reaches (j + 1 − a)/S_t of ℓ_t, a the tile's offset. A budget above SAMPLES
     is drawn in several passes over the tile. m is at most SLACK below the split's maximum: sums
     are rescaled only when a tile rises further than that.
-    Grid (KVH·BLOCKS, ⌈splits/splits_per_program⌉, B). part: float32 [B·H, splits, d]; max, sum:
-    float32 [B·H, splits]; rows: int32 [B·H, rows_per_head] or None, row t·S_t + j gets what
+    splits_per_result neighbouring splits are added; splits_per_program is a multiple of it.
+    Grid (KVH·BLOCKS, ⌈splits/splits_per_program⌉, B). part: float32 [B·H, results, d]; max, sum:
+    float32 [B·H, results]; rows: int32 [B·H, rows_per_head] or None, row t·S_t + j gets what
     sample j of tile t drew.
     """
     if PDL:
@@ -111,14 +108,15 @@ def flash_kernel(
     row = tl.arange(0, HEADS * SAMPLES)
     paired = block_first + row // SAMPLES < group
     flat_head = (batch * heads + first_head + row // SAMPLES).to(tl.int64)
-    slot = flat_head * splits
-    lead = paired & (row % SAMPLES == 0)
+    member = tl.arange(0, HEADS)
+    of_group = block_first + member < group
+    slot = (batch * heads + first_head + member).to(tl.int64) * tl.cdiv(splits, splits_per_result)
 
     tiles = tl.cdiv(length, BLOCK_N)
     split, first, last, per_split, empty, end = splits_of_program(tiles, splits,
                                                                   splits_per_program)
-    for nothing in range(empty, end):
-        tl.store(max_ptr + slot + nothing, float("-inf"), lead)
+    for nothing in range(tl.cdiv(empty, splits_per_result), tl.cdiv(end, splits_per_result)):
+        tl.store(max_ptr + slot + nothing, float("-inf"), of_group)
     if first >= last:
         return
     budget = tl.maximum(samples // tiles, 1)
@@ -146,6 +144,9 @@ def flash_kernel(
     # a drawn row is loaded in one pass and added in the next: the wait for it overlaps with scores
     weight = tl.zeros([HEADS * SAMPLES], tl.float32)
     drawn = tl.zeros([HEADS * SAMPLES, BLOCK_D], v_ptr.dtype.element_ty)
+    top = tl.full([HEADS], float("-inf"), tl.float32)
+    all_mass = tl.zeros([HEADS], tl.float32)
+    result = tl.zeros([HEADS, BLOCK_D], tl.float32)
     edge = (first + per_split) * passes
     for index in tl.range(first * passes, last * passes):
         tile = index // passes
@@ -160,13 +161,19 @@ def flash_kernel(
 
         acc += as_float32(drawn) * weight[:, None]
         if index == edge:
-            store_split(peak, total, acc, part_ptr, max_ptr, sum_ptr, slot + split, lead, HEAD_DIM,
-                        HEADS, SAMPLES)
+            top, all_mass, result = fold_pairs(top, all_mass, result, peak, total, acc, HEADS,
+                                               SAMPLES)
+            split += 1
+            if split % splits_per_result == 0:
+                store_result(top, all_mass, result, part_ptr, max_ptr, sum_ptr,
+                             slot + split // splits_per_result - 1, of_group, HEAD_DIM)
+                top = tl.full([HEADS], float("-inf"), tl.float32)
+                all_mass = tl.zeros([HEADS], tl.float32)
+                result = tl.zeros([HEADS, BLOCK_D], tl.float32)
             peak = tl.full([HEADS * SAMPLES], float("-inf"), tl.float32)
             total = tl.zeros([HEADS * SAMPLES], tl.float32)
             acc = tl.zeros([HEADS * SAMPLES, BLOCK_D], tl.float32)
             edge += per_split * passes
-            split += 1
         rise = tl.where(tile_peak > peak + SLACK, tile_peak, peak)
         shift = tl.where(rise == float("-inf"), 0.0, rise)
         if tl.max((rise > peak).to(tl.int32), 0) > 0:
@@ -188,5 +195,6 @@ def flash_kernel(
             tl.store(rows_ptr + flat_head * rows_per_head + tile * budget + sample, chosen, picked)
     acc += as_float32(drawn) * weight[:, None]
 
-    store_split(peak, total, acc, part_ptr, max_ptr, sum_ptr, slot + split, lead, HEAD_DIM, HEADS,
-                SAMPLES)
+    top, all_mass, result = fold_pairs(top, all_mass, result, peak, total, acc, HEADS, SAMPLES)
+    store_result(top, all_mass, result, part_ptr, max_ptr, sum_ptr,
+                 slot + split // splits_per_result, of_group, HEAD_DIM)
