@@ -10,7 +10,8 @@ from pydantic import BaseModel, ConfigDict, Field, model_validator
 from hw_models.strict_yaml import load, validate
 
 Count = Annotated[int, Field(ge=1)]
-Sampled = Literal["s2anta_flash", "s2anta_comb"]
+Peer = Literal["sdpa_cudnn", "sdpa_flash", "flashinfer"]
+L2 = Literal["cold", "warm"]
 
 
 class _Strict(BaseModel):
@@ -25,12 +26,13 @@ class Size(_Strict):
 
 
 class Geometry(_Strict):
-    """Heads and storage of the model that is timed."""
+    """Heads and storage of the model that is timed; kv_dtype: of the caches, default dtype."""
 
     num_qo_heads: Count
     num_kv_heads: Count
     head_dim: Count
     dtype: Literal["bfloat16", "float16"] = "bfloat16"
+    kv_dtype: Literal["float8_e4m3fn"] | None = None
     kv_layout: Literal["NHD", "HND"] = "NHD"
 
 
@@ -60,18 +62,36 @@ class InputKind(_Strict):
 
 
 class Kernel(_Strict):
-    """One kernel of ours; sampled ones draw context/keys_per_sample rows per query head."""
+    """One kernel of ours.
 
-    name: Literal["dense", "s2anta_flash", "s2anta_comb"]
+    Sampled ones draw context/keys_per_sample rows per query head; ternary ones take trials.
+    """
+
+    name: Literal["dense", "s2anta_flash", "s2anta_comb", "s2anta_prop", "bernoulli_qk",
+                  "bernoulli_qk_flash"]
     keys_per_sample: Count | None = None
+    trials: Count | None = None
     tile: Count | None = None
     offsets: Literal["own", "shared"] = "own"
 
     @model_validator(mode="after")
     def _fits_name(self) -> Kernel:
-        if (self.name == "dense") != (self.keys_per_sample is None):
-            raise ValueError("keys_per_sample goes with every kernel but dense")
+        if (self.name in ("dense", "bernoulli_qk")) != (self.keys_per_sample is None):
+            raise ValueError("keys_per_sample goes with every kernel but dense and bernoulli_qk")
+        if self.name.startswith("bernoulli_qk") != (self.trials is not None):
+            raise ValueError("trials goes with bernoulli_qk and bernoulli_qk_flash only")
         return self
+
+
+class Variant(_Strict):
+    """Another part of the run: its own geometry, and whatever else differs from the first part."""
+
+    geometry: Geometry
+    sizes: Annotated[list[Size], Field(min_length=1)] | None = None
+    inputs: Annotated[list[InputKind], Field(min_length=1)] | None = None
+    kernels: Annotated[list[Kernel], Field(min_length=1)] | None = None
+    peers: list[Peer] | None = None
+    l2: Annotated[list[L2], Field(min_length=1)] | None = None
 
 
 class BenchConfig(_Strict):
@@ -81,10 +101,18 @@ class BenchConfig(_Strict):
     sizes: Annotated[list[Size], Field(min_length=1)]
     inputs: Annotated[list[InputKind], Field(min_length=1)]
     kernels: Annotated[list[Kernel], Field(min_length=1)]
-    peers: list[Literal["sdpa_cudnn", "sdpa_flash", "flashinfer"]]
-    l2: Annotated[list[Literal["cold", "warm"]], Field(min_length=1)]
+    peers: list[Peer]
+    l2: Annotated[list[L2], Field(min_length=1)]
     repeats: Annotated[int, Field(ge=5)]
     seed: Annotated[int, Field(ge=0)] = 0
+    variants: list[Variant] = []
+
+    def parts(self) -> list[BenchConfig]:
+        """Return the run as parts without variants: the file's own lines first."""
+        first = self.model_copy(update={"variants": []})
+        own = [{key: getattr(v, key) for key in type(v).model_fields
+                if getattr(v, key) is not None} for v in self.variants]
+        return [first, *(first.model_copy(update=changes) for changes in own)]
 
 
 def load_config(path: Path) -> BenchConfig:

@@ -34,7 +34,8 @@ class Shape:
 class Inputs:
     """q [B, H, d], k and v [B, n, KVH, d] (or HND), and how concentrated the attention is.
 
-    effective_support: median over heads of 1/Σp², as the stored q and k give it.
+    effective_support: median over heads of 1/Σp², as the stored q and k give it. k_scale, v_scale:
+    float32 [KVH], of float8 caches.
     """
 
     name: str
@@ -42,6 +43,8 @@ class Inputs:
     k: torch.Tensor
     v: torch.Tensor
     effective_support: float
+    k_scale: torch.Tensor | None = None
+    v_scale: torch.Tensor | None = None
 
 
 def capture_scores(path: Path, trace: str) -> torch.Tensor:
@@ -127,6 +130,29 @@ def scored_inputs(
             per_unit = shape.head_dim**0.5 / QUERY_LENGTH
             rows_first[b, :, h] = (keys + (wanted * per_unit).T @ basis).to(dtype)
     return Inputs(name, q, k, v, effective_support(q, k, kv_layout))
+
+
+def float8_inputs(inputs: Inputs, kv_layout: str) -> Inputs:
+    """Return the inputs with caches in float8_e4m3fn, scaled so that each KV head fills its range.
+
+    The logits change by the rounding of the keys, and with them the exact answer.
+    """
+    import torch
+
+    largest = torch.finfo(torch.float8_e4m3fn).max
+    stored, scales = [], []
+    for cache in (inputs.k, inputs.v):
+        axes, shape = ((0, 1, 3), (1, 1, -1, 1)) if kv_layout == "NHD" else ((0, 2, 3),
+                                                                             (1, -1, 1, 1))
+        scale = cache.abs().amax(axes).float() / largest
+        rows = torch.empty_like(cache, dtype=torch.float8_e4m3fn)
+        for b in range(len(cache)):
+            rows[b] = (cache[b].float() / scale.view(shape[1:])).to(rows.dtype)
+        stored.append(rows)
+        scales.append(scale)
+    keys = stored[0][:1].float() * scales[0].view(shape)
+    return Inputs(inputs.name, inputs.q, stored[0], stored[1],
+                  effective_support(inputs.q, keys, kv_layout), scales[0], scales[1])
 
 
 def _normal_cache(

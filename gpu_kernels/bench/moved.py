@@ -31,13 +31,13 @@ def cache_bytes(shape: Shape, rows: int, itemsize: int) -> int:
     return (keys + rows) * shape.head_dim * itemsize
 
 
-def partial_bytes(shape: Shape, splits: int) -> int:
-    """Return bytes of the splits' results, written once and read once."""
-    return 2 * shape.batch * shape.num_qo_heads * splits * (shape.head_dim + 2) * 4
+def whole_cache_bytes(shape: Shape, itemsize: int) -> int:
+    """Return bytes of all keys and values."""
+    return cache_bytes(shape, shape.batch * shape.num_kv_heads * shape.context, itemsize)
 
 
-def comb_bytes(shape: Shape, samples: int, tile: int, stash_itemsize: int) -> int:
-    """Return bytes of the comb's stash and masses, written once, and of what the draws read.
+def stash_bytes(shape: Shape, samples: int, tile: int, stash_itemsize: int) -> int:
+    """Return bytes of the stash and masses, written once, and of what the draws read.
 
     Each draw reads one 16-key block of weights and of block masses; tile masses are read once, and
     their running sums are written and read.

@@ -4,20 +4,22 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import asdict, dataclass
+from itertools import product
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from gpu_kernels.bench import moved
-from gpu_kernels.bench.config import BenchConfig, InputKind, Kernel, Size
+from gpu_kernels.bench.candidates import Candidate, candidates
+from gpu_kernels.bench.config import BenchConfig, Geometry, InputKind, Size
 from gpu_kernels.bench.inputs import (
     Inputs,
     Shape,
     capture_scores,
     flat_inputs,
+    float8_inputs,
     scored_inputs,
     zipf_scores,
 )
-from gpu_kernels.bench.peers import PeerUnavailable, peer
 from gpu_kernels.bench.timing import TIMER, Stopwatch
 
 if TYPE_CHECKING:
@@ -28,7 +30,8 @@ if TYPE_CHECKING:
 class Measurement:
     """One row of the measurement file: one kernel, size, input and state of the cache.
 
-    samples: rows asked for per query head, effective_samples: drawn; n for dense kernels.
+    samples: rows asked for per query head, effective_samples: drawn; n for dense kernels. dtype: of
+    the caches, and of the queries unless it is float8. trials: of ternary queries, else 0.
     moved_bytes: unique cache bytes plus workspace traffic. rel_error: ‖out − exact‖/‖exact‖ over
     all heads, for sampled kernels their sampling error for one seed.
     """
@@ -47,6 +50,7 @@ class Measurement:
     effective_support: float
     tile: int
     offsets: str
+    trials: int
     l2: str
     time_us: float
     time_us_p20: float
@@ -59,19 +63,6 @@ class Measurement:
     timer: str
 
 
-@dataclass(frozen=True)
-class _Candidate:
-    """A call to time, and what it reads."""
-
-    name: str
-    call: Callable[[], torch.Tensor]
-    moved_bytes: int
-    samples: int
-    effective_samples: int
-    tile: int
-    offsets: str
-
-
 def run_bench(
     config: BenchConfig, watch: Stopwatch, report: Callable[[str], None]
 ) -> Iterator[Measurement]:
@@ -80,16 +71,16 @@ def run_bench(
     watch: times the calls, on its device; report: gets a line for each peer that cannot run.
     """
     device = watch.device
-    for size in config.sizes:
-        for kind in config.inputs:
-            inputs = make_inputs(config, size, kind, device)
-            exact = _exact(inputs, config.geometry.kv_layout)
-            for candidate in _candidates(config, size, inputs, report):
+    for part in config.parts():
+        for size, kind in product(part.sizes, part.inputs):
+            inputs = make_inputs(part, size, kind, device)
+            exact = _exact(inputs, part.geometry.kv_layout)
+            for candidate in candidates(part, shape_of(part, size), inputs, report):
                 out = candidate.call().double()
                 error = float((out - exact).norm() / exact.norm())
-                for l2 in config.l2:
-                    yield _measured(config, size, inputs, candidate, watch, l2, error)
-            del inputs, exact
+                for l2 in part.l2:
+                    yield _measured(part, size, inputs, candidate, watch, l2, error)
+            del inputs, exact, candidate, out
 
 
 def shape_of(config: BenchConfig, size: Size) -> Shape:
@@ -107,97 +98,43 @@ def make_inputs(
     shape, geometry = shape_of(config, size), config.geometry
     dtype = getattr(torch, geometry.dtype)
     if kind.kind == "flat":
-        return flat_inputs(shape, dtype, geometry.kv_layout, device, config.seed)
+        found = flat_inputs(shape, dtype, geometry.kv_layout, device, config.seed)
+        return _stored(found, geometry)
     if kind.kind == "zipf":
         assert kind.exponent is not None  # noqa: S101 - the config has checked it
         scores = zipf_scores(size.context, kind.exponent, shape.num_qo_heads, config.seed)
     else:
         scores = capture_scores(Path(str(kind.path)), str(kind.trace))
-    return scored_inputs(
+    found = scored_inputs(
         kind.label, scores, shape, dtype, geometry.kv_layout, device, config.seed
     )
+    return _stored(found, geometry)
+
+
+def _stored(inputs: Inputs, geometry: Geometry) -> Inputs:
+    return inputs if geometry.kv_dtype is None else float8_inputs(inputs, geometry.kv_layout)
 
 
 def _exact(inputs: Inputs, kv_layout: str) -> torch.Tensor:
     from gpu_kernels.dense.reference import dense_decode
 
-    return dense_decode(inputs.q, inputs.k, inputs.v, kv_layout=kv_layout)[0]
-
-
-def _candidates(
-    config: BenchConfig, size: Size, inputs: Inputs, report: Callable[[str], None]
-) -> Iterator[_Candidate]:
-    shape = shape_of(config, size)
-    layout, n = config.geometry.kv_layout, size.context
-    itemsize = inputs.k.element_size()
-    all_rows = shape.batch * shape.num_kv_heads * n
-    for name in config.peers:
-        try:
-            call = peer(name, inputs, layout)
-        except PeerUnavailable as error:
-            report(f"not measured at batch {size.batch}, context {n}: {error}")
-            continue
-        yield _Candidate(name, call, moved.cache_bytes(shape, all_rows, itemsize), n, n, 0, "none")
-    for kernel in config.kernels:
-        yield _ours(kernel, shape, layout, inputs)
-
-
-def _ours(kernel: Kernel, shape: Shape, layout: str, inputs: Inputs) -> _Candidate:
-    import torch
-
-    from gpu_kernels.workspace import Workspace
-
-    n, itemsize = shape.context, inputs.k.element_size()
-    tensors = (inputs.q, inputs.k, inputs.v)
-    common: dict[str, Any] = {
-        "kv_layout": layout, "workspace": Workspace(), "out": torch.empty_like(inputs.q)
-    }
-    if kernel.name == "dense":
-        from gpu_kernels.dense.api import dense_decode
-
-        rows = shape.batch * shape.num_kv_heads * n
-        return _Candidate("dense", lambda: dense_decode(*tensors, **common),
-                          moved.cache_bytes(shape, rows, itemsize), n, n, 0, "none")
-    samples = max(1, n // int(kernel.keys_per_sample or 1))
-    state = torch.tensor([12345, 0], dtype=torch.int64, device=inputs.q.device)
-    common |= {"samples": samples, "offsets": kernel.offsets, "seed": state}
-    if kernel.tile is not None:
-        common["tile"] = kernel.tile
-    if kernel.name == "s2anta_flash":
-        from gpu_kernels.s2anta_flash.api import DEFAULT_TILE, s2anta_flash_decode
-        from gpu_kernels.s2anta_flash.budget import effective_samples, rows_per_head
-
-        tile = kernel.tile or DEFAULT_TILE
-        drawn, count = effective_samples(samples, tile, n), rows_per_head(samples, tile, n)
-        decode: Callable[..., torch.Tensor] = s2anta_flash_decode
-        extra = 0
-    else:
-        from gpu_kernels.s2anta_comb.api import DEFAULT_TILE, s2anta_comb_decode
-
-        tile, drawn, count = kernel.tile or DEFAULT_TILE, samples, samples
-        decode = s2anta_comb_decode
-        extra = moved.comb_bytes(shape, samples, tile, 2)
-    rows = torch.empty(*inputs.q.shape[:2], count, dtype=torch.int32, device=inputs.q.device)
-    decode(*tensors, **common, rows=rows)
-    unique = moved.union_rows(rows, shape)
-    return _Candidate(kernel.name, lambda: decode(*tensors, **common),
-                      moved.cache_bytes(shape, unique, itemsize) + extra, samples, drawn, tile,
-                      kernel.offsets)
+    return dense_decode(inputs.q, inputs.k, inputs.v, kv_layout=kv_layout,
+                        k_scale=inputs.k_scale, v_scale=inputs.v_scale)[0]
 
 
 def _measured(
-    config: BenchConfig, size: Size, inputs: Inputs, candidate: _Candidate, watch: Stopwatch,
+    config: BenchConfig, size: Size, inputs: Inputs, candidate: Candidate, watch: Stopwatch,
     l2: str, error: float,
 ) -> Measurement:
     shape, geometry = shape_of(config, size), config.geometry
     timing = watch.measure(candidate.call, cold=l2 == "cold", repeats=config.repeats)
-    rows = shape.batch * shape.num_kv_heads * shape.context
-    whole = moved.cache_bytes(shape, rows, inputs.k.element_size())
+    whole = moved.whole_cache_bytes(shape, inputs.k.element_size())
     return Measurement(
         candidate.name, size.batch, size.context, candidate.samples, candidate.effective_samples,
-        geometry.num_qo_heads, geometry.num_kv_heads, geometry.head_dim, geometry.dtype,
-        geometry.kv_layout, inputs.name, round(inputs.effective_support, 2), candidate.tile,
-        candidate.offsets, l2, round(timing.time_s * 1e6, 3), round(timing.time_s_p20 * 1e6, 3),
+        geometry.num_qo_heads, geometry.num_kv_heads, geometry.head_dim,
+        geometry.kv_dtype or geometry.dtype, geometry.kv_layout, inputs.name,
+        round(inputs.effective_support, 2), candidate.tile, candidate.offsets, candidate.trials,
+        l2, round(timing.time_s * 1e6, 3), round(timing.time_s_p20 * 1e6, 3),
         round(timing.time_s_p80 * 1e6, 3), candidate.moved_bytes,
         round(candidate.moved_bytes / timing.time_s / 1e9, 1),
         round(whole / timing.time_s / 1e9, 1), error, timing.repeats, TIMER,

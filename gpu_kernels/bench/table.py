@@ -18,13 +18,14 @@ def print_row(m: Measurement, fastest: dict[tuple[object, ...], float]) -> None:
     The ratio is against the fastest dense kernel measured so far at the same point, so peers and
     our dense kernel should come first.
     """
-    point = (m.batch, m.context, m.inputs, m.l2)
+    point = (m.batch, m.context, m.head_dim, m.dtype, m.kv_layout, m.inputs, m.l2)
     if m.kernel in DENSE:
         fastest[point] = min(m.time_us, fastest.get(point, m.time_us))
     ratio = fastest[point] / m.time_us if point in fastest else float("nan")
     print(  # noqa: T201 - the command's answer
-        f"B={m.batch:<3} n={m.context:<7} {m.inputs:<12} {m.l2:<4} {m.kernel:<13}"
-        f" S={m.samples:<6} tile={m.tile:<4} {m.offsets:<6} {m.time_us:9.2f} us"
+        f"B={m.batch:<3} n={m.context:<7} d={m.head_dim:<4} {m.dtype[:8]} {m.kv_layout}"
+        f" {m.inputs:<10} {m.l2:<4} {m.kernel:<13}"
+        f" S={m.samples:<6} tile={m.tile:<4} R={m.trials:<3} {m.offsets:<6} {m.time_us:9.2f} us"
         f" [{m.time_us_p20:.2f}, {m.time_us_p80:.2f}] {ratio:5.2f}x"
         f" {m.moved_gb_per_s:7.0f} GB/s moved, error {m.rel_error:.2e}", flush=True,
     )
