@@ -1,0 +1,1 @@
+"""Fits the GPU time model on microbenchmarks, one part of the measurements per parameter."""

@@ -1,0 +1,138 @@
+"""Which rows fix which parameters, in the order in which they are fitted."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+
+from gpu_kernels.calibration.launches import launches
+from gpu_kernels.calibration.rows import Row
+from hw_models.gpu.timing import GpuTiming
+
+L2_FITS_BYTES = 32 * 2**20
+"""Repeated reads of more than this miss L2 in part on a 60 MB L2 of two halves."""
+
+FEW_PROGRAMS = 66
+"""On an H200 half of the multiprocessors, which take less than the memory's bandwidth."""
+
+SATURATING_BYTES = 8e6
+"""Over twice bandwidth × latency of an H200: more bytes in flight change nothing."""
+
+
+@dataclass(frozen=True)
+class Part:
+    """Rows that isolate some parameters.
+
+    takes: whether a row belongs here. holds_out: whether each third row is kept from the fit.
+    unit: of what is compared, `s` (time_us) or `W` (power above idle).
+    """
+
+    name: str
+    parameters: tuple[str, ...]
+    takes: Callable[[Row], bool]
+    holds_out: bool = False
+    unit: str = "s"
+
+
+def measured(row: Row, unit: str = "s") -> float:
+    """Return what a row measured: time in s, or power above idle in W."""
+    if unit == "W":
+        return row.number("power_counter_w") - row.number("idle_w")
+    return row.number("time_us") * 1e-6
+
+
+def predicted_s(row: Row, values: Mapping[str, float], multiprocessors: int) -> float:
+    """Return the time of a row's call, s."""
+    timing = GpuTiming(multiprocessors, values)
+    if row.text("kernel") == "chase":
+        latency = values["l2_latency" if row.text("l2") == "warm" else "memory_latency"]
+        return values["timer"] + values["launch"] + row.number("iterations") * latency
+    return timing.call_s(launches(row))
+
+
+def predicted_w(row: Row, values: Mapping[str, float]) -> float:
+    """Return the power above idle of a steady read, W: active + B/s × 8 × pJ/bit by level."""
+    time_s, loaded = row.number("time_us") * 1e-6, row.number("loaded_bytes")
+    from_memory = loaded if row.count("passes", 1) == 1 else 0.0
+    joules = 8e-12 * (from_memory * values["memory_energy"] + loaded * values["l2_energy"])
+    return values["active_power"] + joules / time_s
+
+
+def _in(*names: str) -> Callable[[Row], bool]:
+    return lambda row: row.text("experiment") in names
+
+
+def _empty_launch(row: Row) -> bool:
+    return (row.text("experiment") == "launch" and row.text("op") == "empty"
+            and row.count("launches") > 0)
+
+
+def _pipelined_stream(row: Row) -> bool:
+    cold = row.text("l2") == "cold" and row.text("experiment") in ("stream", "size", "layout")
+    # with one stage no tile is under way while the last one is added up
+    return cold and row.count("stages") > 1
+
+
+def _in_flight(row: Row) -> float:
+    return row.number("programs") * row.number("tile_bytes") * (row.count("stages") - 1)
+
+
+def _few_in_flight(row: Row) -> bool:
+    return (_pipelined_stream(row) and row.number("programs") <= FEW_PROGRAMS
+            and _in_flight(row) < SATURATING_BYTES)
+
+
+def _many_in_flight(row: Row) -> bool:
+    return _pipelined_stream(row) and _in_flight(row) >= SATURATING_BYTES
+
+
+def _between(row: Row) -> bool:
+    return _pipelined_stream(row) and not _few_in_flight(row) and not _many_in_flight(row)
+
+
+def _resident_in_l2(row: Row) -> bool:
+    return (row.text("experiment") == "l2" and row.text("kernel") == "stream"
+            and row.number("read_bytes") <= L2_FITS_BYTES)
+
+
+def _pipelined_gather(row: Row) -> bool:
+    return row.text("experiment") == "gather" and row.count("stages") > 1
+
+
+def _multiply_adds(row: Row) -> bool:
+    return row.text("experiment") == "arithmetic" and row.text("op") == "fma"
+
+
+def _steady_reads(row: Row) -> bool:
+    return (row.text("experiment") == "energy" and row.text("kernel") == "stream"
+            and row.text("data") == "normal")
+
+
+FITTED: tuple[Part, ...] = (
+    Part("launch", ("launch", "serial_launch", "dependent_launch", "dispatch",
+                    "dependent_dispatch"), _empty_launch),
+    Part("latency of memory", ("memory_latency",),
+         lambda row: row.text("experiment") == "latency" and row.text("l2") == "cold"),
+    Part("latency of L2", ("l2_latency",),
+         lambda row: row.text("experiment") == "latency" and row.text("l2") == "warm"),
+    Part("stream, few bytes in flight", ("tile_latency", "multiprocessor_rate"), _few_in_flight,
+         holds_out=True),
+    Part("stream, memory full", ("read_bandwidth", "ramp"), _many_in_flight, holds_out=True),
+    Part("stream, between", ("overlap",), _between, holds_out=True),
+    Part("l2", ("l2_bandwidth", "l2_tile_latency"), _resident_in_l2),
+    Part("gather", ("gather_efficiency", "line_rate"), _pipelined_gather, holds_out=True),
+    Part("multiply-adds", ("issue_rate", "issue_interval"), _multiply_adds),
+    Part("power", ("active_power", "memory_energy", "l2_energy"), _steady_reads, unit="W"),
+)
+
+CHECKED: tuple[Part, ...] = (
+    Part("launches that pass a number on", (),
+         lambda row: row.text("experiment") == "launch" and row.text("op") == "relay"),
+    Part("waves of streams", (),
+         lambda row: row.text("experiment") == "waves" and row.text("kernel") == "stream"),
+    Part("waves of multiply-adds", (),
+         lambda row: row.text("experiment") == "waves" and row.text("kernel") == "arithmetic"),
+    Part("streams without pipeline", (),
+         lambda row: row.text("experiment") == "stream" and row.count("stages") == 1),
+)
+"""Nothing is fitted on these; they show where the model is wrong."""

@@ -1,0 +1,92 @@
+"""Reads measurement files and says what makes them unfit to be compared."""
+
+from __future__ import annotations
+
+import csv
+import hashlib
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from hw_models.problems import Problem, SpecError
+
+NEEDED = ("experiment", "kernel", "l2", "time_us", "device", "driver", "timer", "date_utc")
+
+
+@dataclass(frozen=True)
+class Row:
+    """One measured point: its cells as text, and the file and line that it is from."""
+
+    cells: dict[str, str]
+    file: str
+    line: int
+
+    def text(self, name: str) -> str:
+        """Return a cell as it stands, blank if the file has no such column."""
+        return self.cells.get(name, "")
+
+    def number(self, name: str) -> float:
+        """Return a cell as a number; raises `SpecError` if it is blank or no number."""
+        try:
+            return float(self.cells[name])
+        except (KeyError, ValueError):
+            raise SpecError(Problem(f"{name} must be a number, got {self.text(name)!r}",
+                                    self.file, self.line)) from None
+
+    def count(self, name: str, default: int = 0) -> int:
+        """Return a whole number, `default` where the cell is blank."""
+        return int(self.number(name)) if self.text(name) else default
+
+
+def read_rows(paths: Sequence[Path]) -> list[Row]:
+    """Read all rows of the files; raises `SpecError` for a file that is none of ours."""
+    rows: list[Row] = []
+    for path in paths:
+        try:
+            with path.open(newline="", encoding="utf-8") as file:
+                reader = csv.DictReader(file)
+                columns = reader.fieldnames or []
+                if missing := [name for name in NEEDED if name not in columns]:
+                    raise SpecError(Problem(f"is no microbenchmark file: column {missing[0]} is"
+                                            " missing", str(path), 1))
+                rows += [Row({k: v or "" for k, v in cells.items() if k}, str(path), line)
+                         for line, cells in enumerate(reader, start=2)]
+        except OSError as error:
+            raise SpecError(Problem(f"cannot read: {error.strerror or error}",
+                                    str(path))) from None
+        except (UnicodeDecodeError, csv.Error) as error:
+            raise SpecError(Problem(f"is no CSV text: {error}", str(path))) from None
+    return rows
+
+
+def differences(rows: Iterable[Row]) -> list[str]:
+    """Return a warning for each of GPU, driver and timer that differs between compared rows.
+
+    Steady loads have a timer of their own, so timers are compared among rows of one L2 state
+    class: steady or not.
+    """
+    found = []
+    rows = list(rows)
+    for name in ("device", "driver"):
+        found += _several(name, {row.text(name) for row in rows})
+    for steady in (False, True):
+        found += _several("timer", {
+            row.text("timer") for row in rows
+            if (row.text("l2") == "steady") is steady and row.text("kernel") != "idle"
+        })
+    return found
+
+
+def _several(name: str, values: set[str]) -> list[str]:
+    if len(values) < 2:
+        return []
+    return [f"measured with {len(values)} values of {name}, which are not comparable:"
+            f" {'; '.join(sorted(values))}"]
+
+
+def sha256(paths: Iterable[Path]) -> str:
+    """Return the SHA-256 of the files' bytes, one after the other, in hexadecimal."""
+    digest = hashlib.sha256()
+    for path in paths:
+        digest.update(path.read_bytes())
+    return digest.hexdigest()

@@ -1,0 +1,46 @@
+"""Names, units and meanings of the parameters of the GPU time model."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class Quantity:
+    """Unit and meaning of a parameter."""
+
+    unit: str
+    meaning: str
+
+
+PARAMETERS: dict[str, Quantity] = {
+    "clock": Quantity("Hz", "clock of the multiprocessors in a burst"),
+    "timer": Quantity("s", "what the timer reads when nothing is launched"),
+    "launch": Quantity("s", "first launch of a call, on top of the timer"),
+    "serial_launch": Quantity("s", "each further launch that waits for the kernel before it"),
+    "dependent_launch": Quantity("s", "each further launch that overlaps the kernel before it"),
+    "dispatch": Quantity("s/program", "starting one more program of a launch"),
+    "dependent_dispatch": Quantity("s/program", "the same for an overlapping launch"),
+    "memory_latency": Quantity("s", "one read from main memory, nothing else under way"),
+    "l2_latency": Quantity("s", "one read from L2, nothing else under way"),
+    "read_bandwidth": Quantity("B/s", "main memory, long runs, enough bytes in flight"),
+    "tile_latency": Quantity("s", "from requesting a tile from main memory to the next request "
+                                  "in its place, without its transfer"),
+    "l2_tile_latency": Quantity("s", "the same for a tile in L2"),
+    "multiprocessor_rate": Quantity("B/s", "most that one multiprocessor takes in"),
+    "ramp": Quantity("s", "filling and draining the memory pipeline at the ends of a launch"),
+    "overlap": Quantity("1", "exponent p of (Σ time^p)^(1/p) over resources that work side by "
+                             "side; ∞ would be their maximum"),
+    "gather_efficiency": Quantity("1", "bandwidth of rows by index over that of long runs"),
+    "line_rate": Quantity("lines/s", "most 128-byte lines that gathers touch per second"),
+    "l2_bandwidth": Quantity("B/s", "reads that hit L2, whole GPU"),
+    "issue_rate": Quantity("instructions/cycle", "one scheduler with many ready warps"),
+    "issue_interval": Quantity("cycles/instruction", "one warp alone on a scheduler, with "
+                                                     "independent instructions at hand"),
+    "power_limit": Quantity("W", "limit of the board"),
+    "idle_power": Quantity("W", "board with nothing running, clocks up"),
+    "active_power": Quantity("W", "added by any load that keeps the GPU busy"),
+    "memory_energy": Quantity("pJ/bit", "reading main memory, on top of L2"),
+    "l2_energy": Quantity("pJ/bit", "reading through L2 into the multiprocessor"),
+}
+"""Parameter -> unit and meaning. A calibration has all of them and no other."""
