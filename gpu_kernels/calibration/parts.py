@@ -134,5 +134,8 @@ CHECKED: tuple[Part, ...] = (
          lambda row: row.text("experiment") == "waves" and row.text("kernel") == "arithmetic"),
     Part("streams without pipeline", (),
          lambda row: row.text("experiment") == "stream" and row.count("stages") == 1),
+    Part("power of gathers", (),
+         lambda row: row.text("experiment") == "energy" and row.text("kernel") == "gather",
+         unit="W"),
 )
 """Nothing is fitted on these; they show where the model is wrong."""
