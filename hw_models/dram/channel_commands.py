@@ -31,6 +31,8 @@ def block(rules, ready, b, in_group, in_rank, elsewhere):  # type: ignore[no-unt
         ready[other] = max(ready[other], elsewhere)
     for other in range(first, first + rules.banks):
         ready[other] = max(ready[other], in_rank)
+    if in_group == in_rank:
+        return
     first = b & -rules.banks_per_group
     for other in range(first, first + rules.banks_per_group):
         ready[other] = max(ready[other], in_group)

@@ -8,6 +8,10 @@ from numba import njit
 from hw_models.dram.scheduler import advance
 from hw_models.dram.scheduler_state import NEVER, Now
 
+# typed, since Numba compiles `advance` anew for each plain constant that it is called with
+FOREVER, BEFORE_FOREVER = np.int64(NEVER), np.int64(NEVER - 1)
+ALL, TO_ROOM = np.int64(0), np.int64(1)
+
 
 @njit(cache=True, nogil=True)
 def first_fault(arrival, address, capacity):  # type: ignore[no-untyped-def]
@@ -26,10 +30,10 @@ def first_fault(arrival, address, capacity):  # type: ignore[no-untyped-def]
 def distribute(arrival, address, is_write, pieces, channel, place, traffic):  # type: ignore[no-untyped-def]
     """Write the requests channel by channel, each in order of arrival, into `traffic`.
 
-    pieces: `AddressMapping.pieces`. channel: int64 [n], written: where each request goes; place:
+    pieces: `AddressMapping.pieces`. channel: int32 [n], written: where each request goes; place:
     int64 [n], written: where it stands in `traffic`. traffic.start: zeros.
     """
-    bank, row = np.empty_like(address), np.empty_like(address)
+    bank, row = np.empty_like(channel), np.empty_like(channel)
     start = traffic.start
     for i in range(address.shape[0]):
         to_channel = to_bank = to_row = 0
@@ -59,7 +63,7 @@ def run_each_channel(rules, channels, traffic, logs):  # type: ignore[no-untyped
     """Serve all requests, each channel fed by a source of its own."""
     for c in range(channels.now.shape[0]):
         channels.now[c, Now.KNOWN] = traffic.start[c + 1] - traffic.start[c]
-        advance(rules, channels, c, traffic, logs[c], NEVER, False)
+        advance(rules, channels, c, traffic, logs[c], FOREVER, ALL)
 
 
 @njit(cache=True, nogil=True, _nrt=False)
@@ -77,19 +81,19 @@ def run_in_order(rules, channels, traffic, logs, channel, place, arrival, per_cy
         elif issued == per_cycle:
             t, issued = t + 1, 0
         # a queue that is full but for requests not yet admitted is full
-        advance(rules, channels, c, traffic, logs[c], t, False)
-        advance(rules, channels, c, traffic, logs[c], NEVER - 1, True)
+        advance(rules, channels, c, traffic, logs[c], t, ALL)
+        advance(rules, channels, c, traffic, logs[c], BEFORE_FOREVER, TO_ROOM)
         if channels.now[c, Now.CYCLE] > t:
             t, issued = channels.now[c, Now.CYCLE], 0
         traffic.arrival[place[i]] = t
         channels.now[c, Now.KNOWN] += 1
         issued += 1
     for c in range(channels.now.shape[0]):
-        advance(rules, channels, c, traffic, logs[c], NEVER, False)
+        advance(rules, channels, c, traffic, logs[c], FOREVER, ALL)
 
 
 @njit(cache=True, nogil=True, _nrt=False)
 def run_until(rules, channels, traffic, logs, end):  # type: ignore[no-untyped-def]
     """Let idle channels refresh on until cycle `end`."""
     for c in range(channels.now.shape[0]):
-        advance(rules, channels, c, traffic, logs[c], end, False)
+        advance(rules, channels, c, traffic, logs[c], end, ALL)

@@ -20,7 +20,7 @@ def _power_of_two(value: int) -> int:
     return value
 
 
-PowerOfTwo = Annotated[int, Field(strict=True, ge=1, le=1 << 40), AfterValidator(_power_of_two)]
+PowerOfTwo = Annotated[int, Field(strict=True, ge=1, le=1 << 30), AfterValidator(_power_of_two)]
 
 
 class Organisation(BaseModel):

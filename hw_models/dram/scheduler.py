@@ -3,6 +3,9 @@
 A round of the loop decides one cycle: requests enter the queue, a refresh is chosen if one is due,
 and the commands of the cycle are picked from that state. Between two rounds lies the time in which
 no command can start, nothing arrives and no refresh falls due; it costs nothing.
+
+`_nrt=False`, here and in what is called from here: counting references to arrays that outlive the
+loop would take most of its time.
 """
 
 from __future__ import annotations
@@ -11,6 +14,7 @@ from typing import NamedTuple
 
 import numpy as np
 from numba import njit
+from numpy.typing import NDArray
 
 from hw_models.dram.channel_commands import activate, precharge, refresh, start_burst
 from hw_models.dram.delays import Delays
@@ -46,15 +50,15 @@ class Rules(NamedTuple):
 class Traffic(NamedTuple):
     """Requests in the order in which they reach each channel; channel c owns start[c]:start[c+1].
 
-    arrival, bank, row: int64 [n]; is_write: bool [n]; done: int64 [n], where the scheduler writes
-    the cycle after the last bit of each burst.
+    arrival: int64 [n]; bank, row: int32 [n]; is_write: bool [n]; done: int64 [n], where the
+    scheduler writes the cycle after the last bit of each burst.
     """
 
     start: Integers
     arrival: Integers
-    bank: Integers
-    row: Integers
-    is_write: np.ndarray[tuple[int], np.dtype[np.bool_]]
+    bank: NDArray[np.int32]
+    row: NDArray[np.int32]
+    is_write: NDArray[np.bool_]
     done: Integers
 
 
@@ -62,9 +66,9 @@ class Traffic(NamedTuple):
 def advance(rules, channels, c, traffic, log, until, stop_at_room):  # type: ignore[no-untyped-def]
     """Decide the cycles of channel `c` before cycle `until`, with the arrivals known so far.
 
-    until: `NEVER` means until every known request is served. stop_at_room: return at the first
-    cycle whose queue has a free slot. log: int64 [capacity, 5], where commands go while there is
-    room.
+    until: `NEVER` means until every known request is served. stop_at_room: 1 to return at the first
+    cycle whose queue has a free slot, else 0. log: int64 [capacity, 5], where commands go while
+    there is room.
     """
     now, sums, bank, slot = channels.now[c], channels.sums[c], channels.bank[c], channels.slot[c]
     ready, age, rank = channels.ready[c], channels.age[c], channels.rank[c]

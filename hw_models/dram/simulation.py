@@ -173,12 +173,12 @@ def _run(
     traffic = Traffic(
         start=np.zeros(shape.channels + 1, np.int64),
         arrival=np.empty(n, np.int64),
-        bank=np.empty(n, np.int64),
-        row=np.empty(n, np.int64),
+        bank=np.empty(n, np.int32),
+        row=np.empty(n, np.int32),
         is_write=np.empty(n, np.bool_),
         done=np.empty(n, np.int64),
     )
-    channel, place = np.empty(n, np.int64), np.empty(n, np.int64)
+    channel, place = np.empty(n, np.int32), np.empty(n, np.int64)
     distribute(arrival, address, is_write, spec.mapping.pieces(shape), channel, place, traffic)
     logs = np.empty((shape.channels, log_capacity, len(COMMAND.names or ())), np.int64)
     if policy.requests_per_cycle is None:

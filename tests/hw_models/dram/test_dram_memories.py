@@ -53,6 +53,20 @@ def test_random_reads_fall_to_the_bound_that_activations_set(name):
     assert 0.88 * bound <= reached <= bound * (1 + 1e-3)
 
 
+@pytest.mark.parametrize(
+    ("name", "queue", "gb_per_s"),
+    # DRAMsim3's random generator on its own presets; the queue stands for its two levels of queues
+    [("dramsim3_hbm2_8gb_x128", 48, 61.0), ("dramsim3_ddr4_8gb_x8_3200", 80, 18.7),
+     ("dramsim3_gddr6_8gb_x16", 32, 29.0)],
+)
+def test_random_traffic_is_as_fast_as_in_another_simulator(name, queue, gb_per_s):
+    spec = load_dram(name)
+    trace = scattered(spec, 60_000 // spec.organisation.channels)
+    trace["is_write"] = np.random.default_rng(1).random(len(trace)) < 1 / 3
+    report = simulate(spec, trace, policy=Policy(requests_per_cycle=1), queue=queue)
+    assert report.bandwidth_bytes_per_s / 1e9 == pytest.approx(gb_per_s, rel=0.03)
+
+
 def test_the_names_are_those_of_the_files_and_each_has_a_source():
     assert set(PARTS) < set(dram_names())
     for name in dram_names():
