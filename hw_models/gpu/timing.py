@@ -80,7 +80,9 @@ class GpuTiming:
     def _ends_s(self, launch: KernelLaunch) -> float:
         v = self._v
         if launch.stream_bytes or launch.gather_bytes:
-            return v["ramp"] + (1 + launch.dependent_reads) * v["tile_latency"]
+            # the longer one even if a fit has them the other way round: more bytes, no less time
+            latency = max(v["tile_latency"], v["l2_tile_latency"])
+            return v["ramp"] + (1 + launch.dependent_reads) * latency
         if launch.l2_bytes:
             return v["ramp"] + (1 + launch.dependent_reads) * v["l2_tile_latency"]
         return launch.dependent_reads * v["l2_latency"]  # a kernel before it left them there

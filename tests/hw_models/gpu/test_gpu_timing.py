@@ -42,6 +42,13 @@ def test_more_work_never_takes_less_time(calibration, launch, amount, more):
     assert time_s(calibration, larger) >= time_s(calibration, launch) * (1 - 1e-13)
 
 
+def test_bytes_from_memory_take_no_less_time_even_where_a_fit_says_that_l2_is_slower():
+    values = CALIBRATED.values() | {"l2_tile_latency": 1e-5}
+    from_l2 = KernelLaunch(132, 8, 4, l2_bytes=1e6)
+    timing = GpuTiming(132, values)
+    assert timing.launch(replace(from_l2, stream_bytes=1)).time_s >= timing.launch(from_l2).time_s
+
+
 @given(BOTH, LAUNCHES)
 def test_no_launch_beats_the_bandwidth_bound(calibration, launch):
     moved = launch.stream_bytes + launch.gather_bytes + launch.written_bytes
