@@ -141,6 +141,10 @@ def _fields(
     missing = [name for name in REQUEST.names or () if name not in names]
     if missing:
         raise SpecError(Problem(f"requests lack the field {missing[0]}", path=("requests",)))
+    for name in ("arrival_cycle", "address"):
+        if not np.issubdtype(requests.dtype[name], np.integer):
+            message = f"must be whole numbers, got {requests.dtype[name]}"
+            raise SpecError(Problem(message, path=("requests", name)))
     if requests.ndim != 1:
         message = f"requests must have one dimension, got {requests.ndim}"
         raise SpecError(Problem(message, path=("requests",)))

@@ -252,6 +252,8 @@ def test_a_policy_that_cannot_work_is_refused(options):
         (make_requests([0, 0], [5, 4]), "requests[1].arrival_cycle: arrives at cycle 4; it"),
         (make_requests([0], [-1]), "requests[0].arrival_cycle: arrives at cycle -1"),
         (make_requests([[0]]), "requests must have one dimension, got 2"),
+        (np.zeros(1, [("arrival_cycle", int), ("address", float), ("is_write", bool)]),
+         "requests.address: must be whole numbers, got float64"),
         (np.zeros(3), "requests lack the field arrival_cycle"),
     ],
 )
