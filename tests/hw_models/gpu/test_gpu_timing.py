@@ -72,7 +72,7 @@ def test_no_bandwidth_is_above_the_peak_of_the_catalogue(calibration):
 
 def test_without_latencies_and_with_perfect_overlap_a_stream_takes_bytes_over_bandwidth():
     values = CALIBRATED.values() | dict.fromkeys(
-        ("launch", "dispatch", "tile_latency", "ramp"), 0.0
+        ("launch", "dispatch", "tile_latency", "l2_tile_latency", "ramp"), 0.0
     ) | {"multiprocessor_rate": 1e20, "overlap": 1e3}
     expected = 2**29 / values["read_bandwidth"]
     assert GpuTiming(132, values).launch(FULL).time_s == pytest.approx(expected, rel=1e-9)
