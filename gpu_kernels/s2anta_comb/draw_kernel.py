@@ -72,7 +72,7 @@ def sum_of_rows(v, drawn):
     if v.dtype == tl.float32:
         total = tl.sum(v, 0)
     else:
-        if v.dtype == tl.uint8:
+        if v.dtype.primitive_bitwidth == 8:  # float8, or its bytes; exact in float16
             v = as_float32(v).to(tl.float16)
         if INTERPRETED:
             v = v.to(tl.float32)

@@ -40,11 +40,16 @@ def draw_in_tile(s, mine, seed, step_layer, batch, stream, tile, turn, budget,
     """Return (place in the tile, tile's maximum, tile's mass) of every (head, sample) pair.
 
     s: float32 [BLOCK_N, COLUMNS], −inf where there is no key. Weights are counted in units of
-    2^-23 of the largest: integer sums do not depend on their order and never fall, so that a key
-    of weight 0 is never the first to reach a point.
+    2^-23 of the largest (2^-22 in tiles of 256, whose sum would leave int32): integer sums do not
+    depend on their order and never fall, so that a key of weight 0 is never the first to reach a
+    point.
     """
     peak = tl.max(s, 0)
     u = fixed_point(tl.exp2(s - tl.where(peak == float("-inf"), 0.0, peak)[None, :]))
+    unit = UNIT
+    if BLOCK_N > 128:
+        u = u >> 1
+        unit = UNIT * 2
     mass = tl.where(mine, tl.sum(u, 0), 0)
     sample = turn * SAMPLES + tl.arange(0, SAMPLES)[None, :]
     offset = uniform_offsets(seed, step_layer, batch, stream, stream * 0 + tile)
@@ -56,7 +61,7 @@ def draw_in_tile(s, mine, seed, step_layer, batch, stream, tile, turn, budget,
     place = tl.where(mine[:, None], place, 0)
     none = tl.zeros([COLUMNS, SAMPLES], tl.float32)
     peak = tl.where(mine, peak, 0.0)[:, None] + none
-    mass = mass.to(tl.float32)[:, None] * UNIT + none
+    mass = mass.to(tl.float32)[:, None] * unit + none
     return (per_pair(place, COLUMNS, HEADS, SAMPLES), per_pair(peak, COLUMNS, HEADS, SAMPLES),
             per_pair(mass, COLUMNS, HEADS, SAMPLES))
 

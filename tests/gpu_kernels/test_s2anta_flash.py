@@ -156,3 +156,13 @@ def test_a_tile_without_any_mass_is_left_out(device):
     out, _, rows = run(q, k, v, samples=6, tile=16)
     assert bool(out.isfinite().all())
     assert bool((rows[:, :, 2:4] == -1).all())
+
+
+def test_the_largest_tile_of_equal_scores_is_drawn_evenly(device):
+    q = torch.zeros(1, 2, 64, device=device)
+    k = torch.zeros(1, 256, 1, 64, device=device)
+    v = torch.randn(1, 256, 1, 64, device=device)
+    rows = torch.empty(1, 2, 16, dtype=torch.int32, device=device)
+    s2anta_flash_decode(q, k, v, samples=16, tile=256, rows=rows)
+    # one draw in each sixteenth of the tile: 256 weights of one must not wrap around
+    assert (rows // 16 == torch.arange(16, device=device)).all()
