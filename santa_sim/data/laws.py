@@ -6,6 +6,7 @@ Every law draws a pattern u of a head over the keys; the logits are β·u. The e
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from functools import lru_cache
 from statistics import NormalDist
 from typing import Annotated, ClassVar, Literal
@@ -28,17 +29,18 @@ LEAST_LEAD = 0.3
 Height = Annotated[float, Field(ge=0, allow_inf_nan=False)]
 
 
-class _Law(BaseModel):
+class _Law(BaseModel, ABC):
     model_config = ConfigDict(extra="forbid", frozen=True)
 
     head_overlap: Annotated[float, Field(ge=0, le=1)] = 0.6
 
     solved: ClassVar[str]
 
+    @abstractmethod
     def pattern(
         self, rng: np.random.Generator, heads: int, context: int
     ) -> NDArray[np.float32]:
-        raise NotImplementedError
+        """Return u, float32 [heads, n], in the law's own units."""
 
     def _order(self, rng: np.random.Generator, heads: int, context: int) -> NDArray[np.int64]:
         """Return for each head the keys [heads, n] in falling order of a standard normal.
