@@ -28,6 +28,7 @@ class Dataset:
     """Decode steps over which a point averages.
 
     source, name: for tables; geometry: whose heads they are; context: keys of the longest step;
+    caveat: what a reader must know of it, one sentence or nothing.
     content: what identifies the numbers (a capture's hash, or the resolved recipe).
     make: builds the steps; called once, when the study reaches the dataset.
     """
@@ -38,6 +39,7 @@ class Dataset:
     layer: int | None
     context: int
     content: str
+    caveat: str
     make: Callable[[], list[AttentionStep]]
 
 
@@ -99,7 +101,7 @@ def _captured(spec: CaptureData, sources: Sources) -> Iterator[Dataset]:
             yield Dataset(
                 source=f"capture {capture.name}", name=f"{capture.name} {trace.id}",
                 geometry=capture.name, layer=trace.layer, context=trace.n,
-                content=capture.sha256, make=partial(list, own),
+                content=capture.sha256, caveat="", make=partial(list, own),
             )
 
 
@@ -127,13 +129,36 @@ def _synthetic(spec: SyntheticData, sources: Sources) -> Dataset:
         fitted = fit.parameters(simulated * geometry.group_size, spec.context)
         content += sources.capture(spec.fit).sha256
     return Dataset(
-        source=f"synthetic {geometry.name}", name=f"{geometry.name} {spec.law.kind}",
+        source=f"synthetic {geometry.name}", name=f"{geometry.name} {_law_name(spec)}",
         geometry=geometry.name, layer=None, context=spec.context, content=content,
+        caveat=_caveat(spec, geometry.name),
         make=lambda: [make_step(
             geometry, spec.context, spec.batch, spec.law, Dtype(spec.dtype), spec.seed,
             simulated_kv_heads=simulated, **fitted,
         )],
     )
+
+
+def _law_name(spec: SyntheticData) -> str:
+    """Return the law with all that is not default, so that datasets of a sweep stay apart."""
+    chosen = spec.law.model_dump(exclude_defaults=True, exclude={"kind"})
+    if spec.effective_support is not None:
+        chosen["support"] = f"{spec.effective_support:g}"
+    if spec.seed:
+        chosen["seed"] = spec.seed
+    return " ".join([spec.law.kind, *(f"{key}={value}" for key, value in chosen.items())])
+
+
+def _caveat(spec: SyntheticData, geometry: str) -> str:
+    support = (
+        f"fitted to the capture {spec.fit}" if spec.effective_support is None
+        else f"with an effective support of {spec.effective_support:g} rows"
+    )
+    heads = (
+        f"; {spec.simulated_kv_heads} of the KV heads are simulated and stand for the others"
+        if spec.simulated_kv_heads else ""
+    )
+    return f"{geometry} {_law_name(spec)} is made up: {spec.law.kind} scores {support}{heads}."
 
 
 @contextmanager

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, TypeVar
@@ -86,9 +87,22 @@ def load_study(path: str | Path, overrides: Sequence[str] = ()) -> LoadedStudy:
         seeds=outline.seeds, data=tuple(data), methods=tuple(methods), accelerators=names,
     )
     return LoadedStudy(
-        study, tuple(found), accelerators, Path(path), document.text,
+        study, _told_apart(found), accelerators, Path(path), document.text,
         tuple(overrides), tuple(found.values()),
     )
+
+
+def _told_apart(found: Iterable[Dataset]) -> tuple[Dataset, ...]:
+    """Number datasets that name and context do not tell apart; tables would average them."""
+    seen: Counter[tuple[str, int]] = Counter()
+    apart = []
+    for dataset in found:
+        key = dataset.name, dataset.context
+        seen[key] += 1
+        apart.append(
+            replace(dataset, name=f"{dataset.name} ({seen[key]})") if seen[key] > 1 else dataset
+        )
+    return tuple(apart)
 
 
 def _accelerators(

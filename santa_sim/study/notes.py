@@ -6,7 +6,6 @@ from collections.abc import Sequence
 
 from hw_models.catalogue import constants_used
 from santa_sim.study.load import LoadedStudy
-from santa_sim.study.spec import SyntheticData
 
 
 def notes(loaded: LoadedStudy, lowering: Sequence[str]) -> tuple[str, ...]:
@@ -23,15 +22,7 @@ def notes(loaded: LoadedStudy, lowering: Sequence[str]) -> tuple[str, ...]:
         )
     else:
         found.append("Counts are closed-form expectations, so there is no output and no error.")
-    found.extend(dict.fromkeys(
-        f"{dataset.name} is made up: {spec.law.kind} scores"
-        + (f" fitted to the capture {spec.fit}" if spec.fit
-           else f" with an effective support of {spec.effective_support:g} rows")
-        + (f"; {spec.simulated_kv_heads} of the KV heads are simulated and stand for the others"
-           if spec.simulated_kv_heads else "") + "."
-        for spec in study.data if isinstance(spec, SyntheticData)
-        for dataset in loaded.datasets if dataset.name.endswith(spec.law.kind)
-    ))
+    found.extend(dict.fromkeys(d.caveat for d in loaded.datasets if d.caveat))
     for accelerator in loaded.accelerators:
         constants = constants_used(accelerator)
         weak = sum(row.unverified for row in constants)

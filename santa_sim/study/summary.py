@@ -50,9 +50,10 @@ def print_summary(tables: ReportTables) -> None:
         f"relative error up to {percent(ERROR_BUDGET)}; dense / best: how many times less than "
         "dense (where dense cannot run: on the twin that can)"
     ))
+    # fixed widths: rich shrinks columns with a minimum below it, and cuts others off instead
     longest = max(map(len, view.accelerators))
-    table.add_column("accelerator", min_width=longest)
-    table.add_column("best method", min_width=len("bernoulli_qk R=1024 2^k +"))
+    table.add_column("accelerator", width=max(longest, 26))
+    table.add_column("best method", width=26)
     for heading in ("error", "energy", "dense / best", "time", "dense / best"):
         table.add_column(heading, justify="right", no_wrap=True)
     for case in view.cases:
@@ -64,7 +65,7 @@ def print_summary(tables: ReportTables) -> None:
     width = console.width if console.is_terminal else PIPED_COLUMNS
     # rich cuts off columns that do not fit, where a terminal would wrap the lines; its minimum
     # leaves out the padding and the dividers
-    needed = Console(width=1000).measure(table).minimum + 3 * len(table.columns)
+    needed = Console(width=1000).measure(table).minimum + 4 * len(table.columns)
     console = Console(width=max(width, needed))
     with console.capture() as text:  # rich itself would end the program at a closed pipe
         console.print(table)

@@ -5,6 +5,7 @@ import pytest
 
 from hw_models.problems import SpecError
 from santa_sim.study.load import load_study
+from santa_sim.study.notes import notes
 from santa_sim.study.output import study_text
 
 
@@ -162,3 +163,18 @@ def test_a_key_set_inside_a_value_of_the_same_grid_does_not_leak(small_study, sm
     small_study.write_text(text, encoding="utf-8")
     methods = load_study(small_study).study.methods
     assert [m.scores.trials for m in methods[1:3]] == [1, 2]
+
+
+def test_datasets_of_a_sweep_are_told_apart(small_study):
+    text = ["data=[{kind: synthetic, geometry: smollm2-135m, law: {kind: zipf}, context: 64, "
+            "grid: {effective_support: [5, 20], seed: [0, 1]}}, "
+            "{kind: capture, capture: smollm2-135m, traces: [t3], steps: [0]}, "
+            "{kind: capture, capture: smollm2-135m, traces: [t3], steps: [1]}]"]
+    loaded = load_study(small_study, text)
+    names = [dataset.name for dataset in loaded.datasets]
+    assert len(set(names)) == len(names) == 6
+    assert names[3:] == ["smollm2-135m zipf support=20 seed=1", "smollm2-135m t3",
+                         "smollm2-135m t3 (2)"]
+    said = [note for note in notes(loaded, ()) if "support of 20 rows" in note]
+    assert len(said) == 2
+    assert all("support=20" in note for note in said)
