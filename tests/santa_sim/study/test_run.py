@@ -166,5 +166,5 @@ def test_a_cost_that_is_not_finite_fails_on_that_machine_only(small_study, monke
 
 def test_data_that_memory_cannot_hold_are_a_fault_of_the_entry(small_study):
     text = ["data[1].context=16777216", "data[1].batch=4096", "data[1].geometry=llama-3.1-70b"]
-    with pytest.raises(ValueError, match=r"data\[1\]: llama-3.1-70b zipf support=40 cannot be made: "):
+    with pytest.raises(ValueError, match=r"data\[1\]: .* zipf support=40 cannot be made: "):
         run_study(small_study, text)
