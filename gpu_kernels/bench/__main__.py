@@ -46,16 +46,25 @@ def main(arguments: list[str] | None = None) -> int:
 def _run(config: BenchConfig, out: Path | None) -> None:
     import torch
 
+    from gpu_kernels.bench.call_energy import EnergyBench
+    from gpu_kernels.bench.duration import energy_points, expected_seconds
     from gpu_kernels.bench.provenance import provenance
     from gpu_kernels.bench.run import as_row, run_bench
     from gpu_kernels.bench.table import print_row
     from gpu_kernels.bench.timing import Stopwatch
+    from gpu_kernels.board.nvml import open_meter
+    from gpu_kernels.board.steady import power_w
 
+    _say(f"about {expected_seconds(config) / 60:.1f} GPU minutes, with energy at"
+         f" {energy_points(config)} points{f'; rows go to {out}' if out else ''}")
     source = provenance()
     writer, file = None, out.open("w", newline="") if out else None
     fastest: dict[tuple[object, ...], float] = {}
-    watch = Stopwatch(torch.device("cuda"))
-    for measurement in run_bench(config, watch, lambda line: print(line, file=sys.stderr)):  # noqa: T201
+    watch, energy = Stopwatch(torch.device("cuda")), None
+    if energy_points(config):
+        l2_bytes = torch.cuda.get_device_properties(0).L2_cache_size
+        energy = EnergyBench(open_meter(), l2_bytes)
+    for measurement in run_bench(config, watch, _say, energy):
         row = as_row(measurement) | source
         if file is not None:
             if writer is None:
@@ -66,6 +75,17 @@ def _run(config: BenchConfig, out: Path | None) -> None:
         print_row(measurement, fastest)
     if file is not None:
         file.close()
+    if energy is not None:
+        _say(f"idle board: {_watts(energy.idle_w)} before, {_watts(power_w(energy.idle_again()))}"
+             " after")
+
+
+def _watts(power: float | None) -> str:
+    return "unknown" if power is None else f"{power:.1f} W"
+
+
+def _say(line: str) -> None:
+    print(line, file=sys.stderr, flush=True)  # noqa: T201 - the command's answer
 
 
 if __name__ == "__main__":

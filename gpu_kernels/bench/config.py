@@ -83,6 +83,12 @@ class Kernel(_Strict):
         return self
 
 
+class EnergyWindow(_Strict):
+    """How long each call is repeated while the board's energy is read, s."""
+
+    window_s: Annotated[float, Field(ge=1, le=60)]
+
+
 class Variant(_Strict):
     """Another part of the run: its own geometry, and whatever else differs from the first part."""
 
@@ -95,7 +101,10 @@ class Variant(_Strict):
 
 
 class BenchConfig(_Strict):
-    """A whole run: every kernel and peer at every size, on every input, cold and warm."""
+    """A whole run: every kernel and peer at every size, on every input, cold and warm.
+
+    energy: if given, each of them is also repeated for seconds and the board's energy read.
+    """
 
     geometry: Geometry
     sizes: Annotated[list[Size], Field(min_length=1)]
@@ -105,6 +114,7 @@ class BenchConfig(_Strict):
     l2: Annotated[list[L2], Field(min_length=1)]
     repeats: Annotated[int, Field(ge=5)]
     seed: Annotated[int, Field(ge=0)] = 0
+    energy: EnergyWindow | None = None
     variants: list[Variant] = []
 
     def parts(self) -> list[BenchConfig]:

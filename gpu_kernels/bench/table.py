@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from gpu_kernels.bench.peers import NAMES
 
 if TYPE_CHECKING:
+    from gpu_kernels.bench.call_energy import CallEnergy
     from gpu_kernels.bench.run import Measurement
 
 DENSE = (*NAMES, "dense")
@@ -22,10 +23,21 @@ def print_row(m: Measurement, fastest: dict[tuple[object, ...], float]) -> None:
     if m.kernel in DENSE:
         fastest[point] = min(m.time_us, fastest.get(point, m.time_us))
     ratio = fastest[point] / m.time_us if point in fastest else float("nan")
+    spread = "" if m.time_us_p20 is None else f" [{m.time_us_p20:.2f}, {m.time_us_p80:.2f}]"
     print(  # noqa: T201 - the command's answer
         f"B={m.batch:<3} n={m.context:<7} d={m.head_dim:<4} {m.dtype[:8]} {m.kv_layout}"
-        f" {m.inputs:<10} {m.l2:<4} {m.kernel:<13}"
+        f" {m.inputs:<10} {m.l2:<6} {m.kernel:<13}"
         f" S={m.samples:<6} tile={m.tile:<4} R={m.trials:<3} {m.offsets:<6} {m.time_us:9.2f} us"
-        f" [{m.time_us_p20:.2f}, {m.time_us_p80:.2f}] {ratio:5.2f}x"
-        f" {m.moved_gb_per_s:7.0f} GB/s moved, error {m.rel_error:.2e}", flush=True,
+        f"{spread} {ratio:5.2f}x {m.moved_gb_per_s:7.0f} GB/s moved, error {m.rel_error:.2e}"
+        f"{_energy(m.energy)}", flush=True,
     )
+
+
+def _energy(found: CallEnergy | None) -> str:
+    if found is None:
+        return ""
+    mj, watts = found.energy_counter_mj, found.power_counter_w
+    if mj is None:
+        mj, watts = found.energy_integral_mj, found.power_integral_w
+    known = "energy unknown" if mj is None else f"{mj:.3f} mJ, {watts:.0f} W"
+    return f", {known}{' (' + found.note + ')' if found.note else ''}"

@@ -56,9 +56,9 @@ def _run(names: list[str], out: Path, *, resume: bool) -> int:
 
     from gpu_kernels.bench.provenance import provenance
     from gpu_kernels.bench.timing import Stopwatch
+    from gpu_kernels.board.nvml import open_meter
     from gpu_kernels.microbench.lab import Lab
     from gpu_kernels.microbench.measure import Bench
-    from gpu_kernels.microbench.nvml import open_meter
     from gpu_kernels.microbench.rows_file import RowsFile
 
     device = torch.device("cuda")

@@ -6,13 +6,18 @@ from dataclasses import dataclass, fields
 from typing import Any
 
 from gpu_kernels.bench.timing import TIMER, Stopwatch
-from gpu_kernels.microbench.energy import BoardReading, idle_reading, steady_reading
+from gpu_kernels.board.nvml import Meter
+from gpu_kernels.board.steady import (
+    STEADY_TIMER,
+    BoardReading,
+    idle_reading,
+    power_w,
+    steady_reading,
+)
 from gpu_kernels.microbench.lab import Lab
-from gpu_kernels.microbench.nvml import Meter
 from gpu_kernels.microbench.plan import REPEATS
 from gpu_kernels.microbench.setting import Probe, Setting
 
-STEADY_TIMER = "host clock over a window of graph replays"
 PARAMETERS = [field.name for field in fields(Setting)]
 RESULTS = [
     "registers", "shared_bytes", "time_us", "time_us_p20", "time_us_p80", "repeats", "window_s",
@@ -41,14 +46,14 @@ class Bench:
         if probe.setting.kernel == "idle":
             found = idle_reading(self.meter)
             if self.idle_w is None:
-                self.idle_w = _power(found)
+                self.idle_w = power_w(found)
             return row | self._board(found) | {"timer": "host clock"}
         call = probe.make(self.lab)
         row |= _resources(call())
         if probe.energy:
             if self.idle_w is None:
-                self.idle_w = _power(idle_reading(self.meter))
-            time_s, calls, found = steady_reading(call, self.meter)
+                self.idle_w = power_w(idle_reading(self.meter))
+            time_s, calls, found = steady_reading([call], self.meter)
             return (row | self._board(found) | self._joules(found, time_s)
                     | {"time_us": round(time_s * 1e6, 3), "repeats": calls, "timer": STEADY_TIMER})
         timing = self.watch.measure(call, cold=probe.setting.l2 == "cold", repeats=REPEATS)
@@ -77,17 +82,13 @@ class Bench:
         }
 
     def _joules(self, found: BoardReading, time_s: float) -> dict[str, Any]:
-        power = _power(found)
+        power = power_w(found)
         dynamic = None if power is None or self.idle_w is None else power - self.idle_w
         return {
             name: "" if watts is None else round(watts * time_s * 1e3, 6)
             for name, watts in (("energy_counter_mj", found.counter_w),
                                 ("energy_integral_mj", found.integral_w), ("dynamic_mj", dynamic))
         }
-
-
-def _power(found: BoardReading) -> float | None:
-    return found.integral_w if found.counter_w is None else found.counter_w
 
 
 def _rounded(value: float | None, digits: int) -> float | int | str:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
 
+from gpu_kernels.board.steady import SETTLE_S, WINDOW_S
 from gpu_kernels.microbench import compute_probes, energy_probes, memory_probes
-from gpu_kernels.microbench.energy import SETTLE_S, WINDOW_S
 from gpu_kernels.microbench.setting import Probe
 
 Points = Callable[[int], Iterator[Probe]]

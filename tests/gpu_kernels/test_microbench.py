@@ -3,10 +3,10 @@ import math
 
 import pytest
 
+from gpu_kernels.board.nvml import Sample
+from gpu_kernels.board.steady import reading
 from gpu_kernels.microbench import __main__ as command
-from gpu_kernels.microbench.energy import reading
 from gpu_kernels.microbench.measure import PARAMETERS, RESULTS
-from gpu_kernels.microbench.nvml import Sample
 from gpu_kernels.microbench.plan import PARTS, expected_seconds, points
 from gpu_kernels.microbench.rows_file import RowsFile
 from hw_models.problems import SpecError

@@ -4,11 +4,16 @@ torch = pytest.importorskip("torch")
 triton = pytest.importorskip("triton")
 
 from gpu_kernels.bench.timing import Timing  # noqa: E402
-from gpu_kernels.microbench import compute_probes, energy_probes, measure, memory_probes  # noqa: E402
-from gpu_kernels.microbench.energy import BoardReading  # noqa: E402
+from gpu_kernels.board.nvml import Sample  # noqa: E402
+from gpu_kernels.board.steady import BoardReading  # noqa: E402
+from gpu_kernels.microbench import (  # noqa: E402
+    compute_probes,
+    energy_probes,
+    measure,
+    memory_probes,
+)
 from gpu_kernels.microbench.lab import Lab  # noqa: E402
 from gpu_kernels.microbench.memory_probes import chosen_rows, gather, stream  # noqa: E402
-from gpu_kernels.microbench.nvml import Sample  # noqa: E402
 
 pytestmark = pytest.mark.gpu
 KIB = 1024
@@ -194,7 +199,7 @@ def board_reading(watts):
 def test_row_has_every_column_and_joules_above_idle(lab, monkeypatch):
     idle, busy = board_reading(100.0), board_reading(400.0)
     monkeypatch.setattr(measure, "idle_reading", lambda meter: idle)
-    monkeypatch.setattr(measure, "steady_reading", lambda call, meter: (0.5e-3, 4000, busy))
+    monkeypatch.setattr(measure, "steady_reading", lambda calls, meter: (0.5e-3, 4000, busy))
     bench = measure.Bench(lab, Board(), Board())
     columns = measure.PARAMETERS + measure.RESULTS
     timed = bench.row(stream("s", "cold", 8 * 256, 1, tile_bytes=8 * 256))

@@ -10,11 +10,12 @@ from itertools import pairwise
 from statistics import fmean
 from typing import Any
 
-from gpu_kernels.microbench.nvml import Meter, Sample
+from gpu_kernels.board.nvml import Meter, Sample
 
+STEADY_TIMER = "host clock over a window of graph replays"
 SETTLE_S = 0.8
 """Clocks and the sensor's own averaging follow a change of load within this time."""
-WINDOW_S = 2.0
+WINDOW_S = 1.5
 SAMPLE_EVERY_S = 0.01
 DISAGREEMENT = 0.1
 """Counter and power integral further apart than this are reported with a warning."""
@@ -81,6 +82,11 @@ def _integral(samples: Sequence[Sample]) -> float | None:
     return joules / (known[-1][0] - known[0][0])
 
 
+def power_w(found: BoardReading) -> float | None:
+    """Return the counter's power, or the integral's where there is no counter, W."""
+    return found.integral_w if found.counter_w is None else found.counter_w
+
+
 def _mean(values: Sequence[float | None]) -> float | None:
     known = [value for value in values if value is not None]
     return fmean(known) if known else None
@@ -118,50 +124,56 @@ def idle_reading(meter: Meter, window_s: float = WINDOW_S) -> BoardReading:
 
 
 def steady_reading(
-    call: Callable[[], Any], meter: Meter, window_s: float = WINDOW_S
+    calls: Sequence[Callable[[], Any]], meter: Meter, window_s: float = WINDOW_S
 ) -> tuple[float, int, BoardReading]:
-    """Return (seconds per call, calls in the window, reading) of a call repeated without a pause.
+    """Return (seconds per call, calls in the window, reading) of calls repeated without a pause.
 
-    Calls are replayed from a CUDA graph, so that the host never holds the device up.
+    calls: run in turn, over and over; several of them with memory of their own make each find the
+    caches full of the others'. They are replayed from a CUDA graph, so that the host never holds
+    the device up.
     """
     import torch
 
-    graph, calls_per_replay = _graph(call)
+    graph, calls_per_replay = _graph(calls)
 
     def run_for(seconds: float) -> tuple[float, int]:
         begin, replays = time.perf_counter(), 0
-        done = [torch.cuda.Event() for _ in range(2)]
+        ends = [torch.cuda.Event() for _ in range(2)]
         while time.perf_counter() - begin < seconds:
             graph.replay()
-            done[replays % 2].record()
+            ends[replays % 2].record()
             replays += 1
             # one replay always waits in the queue
             if replays > 1:
-                done[replays % 2].synchronize()
+                ends[replays % 2].synchronize()
         torch.cuda.synchronize()
         return time.perf_counter() - begin, replays
 
     run_for(SETTLE_S)
     with Sampler(meter) as sampler:
         elapsed, replays = run_for(window_s)
-    calls = replays * calls_per_replay
-    return elapsed / calls, calls, reading(sampler.samples, meter.reason)
+    done = replays * calls_per_replay
+    return elapsed / done, done, reading(sampler.samples, meter.reason)
 
 
-def _graph(call: Callable[[], Any], replay_s: float = 0.01) -> tuple[Any, int]:
-    """Return (graph, calls in it) that lasts about `replay_s`."""
+def _graph(calls: Sequence[Callable[[], Any]], replay_s: float = 0.01) -> tuple[Any, int]:
+    """Return (graph, calls in it): whole rounds of the calls that last about `replay_s`."""
     import torch
 
-    call()
+    for call in calls:
+        call()
     begin, end = (torch.cuda.Event(enable_timing=True) for _ in range(2))
     begin.record()
     for _ in range(5):
-        call()
+        for call in calls:
+            call()
     end.record()
     torch.cuda.synchronize()
-    calls = max(1, min(500, round(replay_s / (begin.elapsed_time(end) * 1e-3 / 5))))
+    round_s = begin.elapsed_time(end) * 1e-3 / 5
+    rounds = max(1, min(500 // len(calls), round(replay_s / round_s)))
     graph = torch.cuda.CUDAGraph()
     with torch.cuda.graph(graph):
-        for _ in range(calls):
-            call()
-    return graph, calls
+        for _ in range(rounds):
+            for call in calls:
+                call()
+    return graph, rounds * len(calls)

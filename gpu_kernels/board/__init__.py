@@ -1,0 +1,1 @@
+"""What a board says of itself while it works: energy counter, power, clocks."""
