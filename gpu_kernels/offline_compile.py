@@ -7,16 +7,14 @@ instead of run. Not possible where TRITON_INTERPRET=1 replaced the compiler.
 from __future__ import annotations
 
 import re
-import subprocess
-import tempfile
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 from unittest import mock
 
 from gpu_kernels import launch, request, split_plan
+from gpu_kernels.machine_code import disassembled
 
 LAUNCH_OPTIONS = ("num_warps", "num_stages", "launch_pdl", "maxnreg")
 
@@ -123,13 +121,5 @@ def _divisible(value: Any) -> bool:
 
 
 def _resources(cubin: bytes) -> dict[str, int]:
-    from triton.backends import nvidia
-
-    tool = Path(nvidia.__file__).parent / "bin" / "cuobjdump"
-    with tempfile.NamedTemporaryFile(suffix=".cubin") as file:
-        file.write(cubin)
-        file.flush()
-        done = subprocess.run(  # noqa: S603 - Triton's own tool on a file written above
-            [str(tool), "-res-usage", file.name], capture_output=True, text=True, check=True
-        )
-    return {name: int(value) for name, value in re.findall(r"(\w+):(\d+)", done.stdout)}
+    shown = disassembled(cubin, "-res-usage")
+    return {name: int(value) for name, value in re.findall(r"(\w+):(\d+)", shown)}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import subprocess
 from dataclasses import dataclass, fields
 from typing import Any
 
@@ -14,18 +15,21 @@ from gpu_kernels.board.steady import (
     power_w,
     steady_reading,
 )
+from gpu_kernels.machine_code import disassembled, loop_instructions
 from gpu_kernels.microbench.lab import Lab
 from gpu_kernels.microbench.plan import REPEATS
 from gpu_kernels.microbench.setting import Probe, Setting
 
 PARAMETERS = [field.name for field in fields(Setting)]
 RESULTS = [
-    "registers", "shared_bytes", "time_us", "time_us_p20", "time_us_p80", "repeats", "window_s",
-    "power_counter_w", "power_integral_w", "memory_power_w", "idle_w", "energy_counter_mj",
-    "energy_integral_mj", "dynamic_mj", "running_sm_clock_mhz", "running_memory_clock_mhz",
+    "registers", "shared_bytes", "loop_instructions", "time_us", "time_us_p20", "time_us_p80",
+    "repeats", "window_s", "power_counter_w", "power_integral_w", "memory_power_w", "idle_w",
+    "energy_counter_mj", "energy_integral_mj", "dynamic_mj", "running_sm_clock_mhz", "running_memory_clock_mhz",
     "temperature_c", "held_down", "note", "timer",
 ]
-"""time_us: of one call; its percentiles are blank where only the mean of a window is known.
+"""registers: per thread, shared_bytes: per program, loop_instructions: of a warp per turn of the
+kernel's loop, as compiled. time_us: of one call; its percentiles are blank where only the mean
+of a window is known.
 energy_…_mj: of one call; dynamic_mj: counter, or integral without one, less idle_w × time.
 held_down: NVML's bit mask of reasons for a lower clock."""
 
@@ -98,8 +102,16 @@ def _rounded(value: float | None, digits: int) -> float | int | str:
 
 
 def _resources(handle: Any) -> dict[str, Any]:
-    """Return registers per thread and shared bytes per program of a launched Triton kernel."""
+    """Return what is known of a launched Triton kernel's code and of the room that it needs."""
     registers = getattr(handle, "n_regs", None)
     if registers is None:
         return {}
-    return {"registers": registers, "shared_bytes": handle.metadata.shared}
+    return {"registers": registers, "shared_bytes": handle.metadata.shared,
+            "loop_instructions": _loop(handle)}
+
+
+def _loop(handle: Any) -> float | str:
+    try:
+        return _rounded(loop_instructions(disassembled(handle.asm["cubin"])), 2)
+    except (OSError, subprocess.SubprocessError):
+        return ""  # Triton came without the tool
