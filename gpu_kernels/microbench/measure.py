@@ -24,8 +24,8 @@ PARAMETERS = [field.name for field in fields(Setting)]
 RESULTS = [
     "registers", "shared_bytes", "loop_instructions", "time_us", "time_us_p20", "time_us_p80",
     "repeats", "window_s", "power_counter_w", "power_integral_w", "memory_power_w", "idle_w",
-    "energy_counter_mj", "energy_integral_mj", "dynamic_mj", "running_sm_clock_mhz", "running_memory_clock_mhz",
-    "temperature_c", "held_down", "note", "timer",
+    "energy_counter_mj", "energy_integral_mj", "dynamic_mj", "running_sm_clock_mhz",
+    "running_memory_clock_mhz", "temperature_c", "held_down", "note", "timer",
 ]
 """registers: per thread, shared_bytes: per program, loop_instructions: of a warp per turn of the
 kernel's loop, as compiled. time_us: of one call; its percentiles are blank where only the mean
