@@ -18,6 +18,8 @@ def arithmetic_kernel(keys_ptr, queries_ptr, out_ptr, iterations, OP: tl.constex
     compare: level + (entries below level) modulo 2. dot: x + keys·queries with keys
     [BLOCK_N, HEAD_DIM] and queries [HEAD_DIM, COLUMNS]. Start: x = the first COLUMNS numbers of
     each key, scan and compare: truncate(8·x), level = 3; out is the column's sum (compare: level).
+    fma and exp come to rest, and their numbers switch nothing more; two maps of (0, 1) never do:
+    logistic: 3.9·(x − x²). ricker: x·2^(4.5·(1 − x)). Their start: the fraction of abs(x).
     """
     row = tl.arange(0, BLOCK_N)[:, None]
     column = tl.arange(0, COLUMNS)
@@ -46,6 +48,10 @@ def arithmetic_kernel(keys_ptr, queries_ptr, out_ptr, iterations, OP: tl.constex
     elif OP == "exp":
         for _ in range(iterations):
             x = tl.exp2(-x)
+    elif OP == "logistic" or OP == "ricker":
+        x = tl.abs(x) - tl.floor(tl.abs(x))
+        for _ in range(iterations):
+            x = 3.9 * (x - x * x) if OP == "logistic" else x * tl.exp2(4.5 - 4.5 * x)
     else:
         for _ in range(iterations):
             x = x * 0.5 + 1.0

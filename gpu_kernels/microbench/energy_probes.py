@@ -52,10 +52,11 @@ def _reads(multiprocessors: int) -> Iterator[Probe]:
 
 
 def _operations(multiprocessors: int) -> Iterator[Probe]:
-    """One operation on registers: often, seldom, and in the shapes of a tensor core's operands."""
+    """One operation on registers, at rest and never at rest, and shapes of matrix operands."""
     for op in ("dot", "exp", "fma", "scan", "compare"):
         yield arithmetic("energy", "steady", op, 8 * multiprocessors, 20_000, energy=True)
-    yield arithmetic("energy", "steady", "fma", multiprocessors, 20_000, energy=True)
+    for op in ("logistic", "ricker"):
+        yield arithmetic("energy", "steady", op, 8 * multiprocessors, 20_000, energy=True)
     for columns, num_warps in ((16, 1), (32, 4)):
         yield arithmetic("energy", "steady", "dot", 8 * multiprocessors, 5_000, columns=columns,
                          num_warps=num_warps, energy=True)

@@ -105,21 +105,35 @@ def test_arithmetic_repeats_its_operation(lab):
 
     def expected(op):
         x = keys[:, :8]
-        for _ in range(3):
+        for turn in range(3):
             if op == "dot":
                 x = x + keys @ queries
             elif op == "exp":
                 x = torch.exp2(-x)
             elif op == "fma":
                 x = 0.5 * x + 1
-            else:
+            elif op == "max":
                 x = x - 0.5 * x.max(0).values
+            else:
+                x = x.abs().frac() if turn == 0 else x
+                x = 3.9 * (x - x * x) if op == "logistic" else x * torch.exp2(4.5 - 4.5 * x)
         return x.sum(0)
 
-    for op in ("dot", "exp", "fma", "max"):
+    for op in ("dot", "exp", "fma", "max", "logistic", "ricker"):
         call = run(compute_probes.arithmetic("a", "warm", op, 2, 3, block_n=16), lab)
         # float32 sums of 16 numbers, products of 128: far inside 1e-4 of the largest, about 200
         torch.testing.assert_close(call.out[1].double(), expected(op), rtol=1e-4, atol=1e-3)
+
+
+def test_numbers_that_shall_not_come_to_rest_do_not():
+    # double: a GPU's float32 differs in each number, not in how they spread
+    start = torch.rand(500, dtype=torch.float64, generator=torch.Generator().manual_seed(0))
+    for turn in (lambda x: 3.9 * (x - x * x), lambda x: x * torch.exp2(4.5 - 4.5 * x)):
+        x = start
+        for _ in range(20_000):
+            x, before = turn(x), x
+        assert x.std() > 0.2
+        assert ((x - before).abs() > 1e-3).double().mean() > 0.9
 
 
 def test_arithmetic_on_whole_numbers_is_exact(lab):
