@@ -15,11 +15,14 @@ class KernelLaunch:
     programs: grid size. resident: programs that fit on a multiprocessor (registers, shared memory,
     warps). num_warps: warps per program.
     stream_bytes, gather_bytes: bytes from main memory, whole launch, in long runs and in rows by
-    index; gather_lines: 128-byte lines that the rows touch. l2_bytes: bytes that L2 serves.
+    index; gather_lines: 128-byte lines that the rows touch; gather_rows: how many rows, for their
+    energy. l2_bytes: bytes that L2 serves.
     written_bytes: bytes written to main memory.
     tile_bytes, tiles_in_flight: what a program requests at a time, and how many such requests it
     has under way.
     issue_slots: warp instructions per program, all its warps together.
+    tensor_flops, exponentials: of the whole launch, for their energy; flops of tensor cores as
+    executed, 2 × rows × columns × depth with padding.
     dependent_reads: rounds to memory before the first tile can be requested (indices, pages).
     start: `alone` (the first of a call), `serial` (after the kernel before it has ended) or
     `dependent` (its launch overlaps the kernel before it).
@@ -31,11 +34,14 @@ class KernelLaunch:
     stream_bytes: float = 0.0
     gather_bytes: float = 0.0
     gather_lines: float = 0.0
+    gather_rows: float = 0.0
     l2_bytes: float = 0.0
     written_bytes: float = 0.0
     tile_bytes: float = 16384.0
     tiles_in_flight: int = 1
     issue_slots: float = 0.0
+    tensor_flops: float = 0.0
+    exponentials: float = 0.0
     dependent_reads: int = 0
     start: Start = "alone"
 
@@ -43,7 +49,8 @@ class KernelLaunch:
         if min(self.programs, self.resident, self.num_warps, self.tiles_in_flight) < 1:
             raise ValueError(f"counts of programs, warps and tiles are at least 1, got {self}")
         if min(self.stream_bytes, self.gather_bytes, self.gather_lines, self.l2_bytes,
-               self.written_bytes, self.issue_slots, self.dependent_reads) < 0:
+               self.gather_rows, self.written_bytes, self.issue_slots, self.tensor_flops,
+               self.exponentials, self.dependent_reads) < 0:
             raise ValueError(f"amounts of work are not negative, got {self}")
         if not self.tile_bytes > 0:
             raise ValueError(f"tile_bytes must be above 0, got {self.tile_bytes}")

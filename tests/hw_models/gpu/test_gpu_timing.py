@@ -134,7 +134,8 @@ def test_overlap_lies_between_the_longest_and_the_sum(times, exponent):
 
 @pytest.mark.parametrize("change", [
     {"programs": 0}, {"resident": 0}, {"num_warps": 0}, {"tiles_in_flight": 0},
-    {"stream_bytes": -1.0}, {"issue_slots": -1.0}, {"dependent_reads": -1}, {"tile_bytes": 0.0},
+    {"stream_bytes": -1.0}, {"issue_slots": -1.0}, {"tensor_flops": -1.0},
+    {"exponentials": -1.0}, {"gather_rows": -1.0}, {"dependent_reads": -1}, {"tile_bytes": 0.0},
 ])
 def test_a_launch_refuses_impossible_work(change):
     with pytest.raises(ValueError, match=r"at least 1|not negative|above 0"):
