@@ -13,6 +13,7 @@ from pydantic import AfterValidator, BaseModel, Field, model_validator
 from hw_models.arithmetic import SPEC, Arithmetic
 from hw_models.boundary import Boundary
 from hw_models.named_part import NamedPart
+from hw_models.pipeline_part import DramBehind, Pipeline
 from hw_models.quantity import (
     BytesPerSecond,
     Constant,
@@ -56,6 +57,7 @@ class Memory(BaseModel):
 
     capacity_bytes, granularity_bytes (sector or burst), row_bytes: structure, from `source`.
     peak_bandwidth: B/s; streaming_efficiency, gather_efficiency: achieved fraction of it.
+    dram: the simulated memory behind it, for the event level; only there do banks and rows count.
     energy: account name -> what that account charges.
     """
 
@@ -69,6 +71,7 @@ class Memory(BaseModel):
     peak_bandwidth: BytesPerSecond
     streaming_efficiency: Efficiency
     gather_efficiency: Efficiency
+    dram: DramBehind | None = None
     energy: dict[str, Annotated[MemoryEnergy, NamedPart("memory_energy")]]
 
     @model_validator(mode="after")
@@ -138,6 +141,8 @@ class Accelerator(BaseModel):
 
     memory, buffer, arithmetic: its parts. static: account name -> power drawn all the time.
     accounts: the sums on offer, each with the boundaries that it composes.
+    pipeline: how its units form a pipeline, for the event level. Then each unit serves one phase,
+    and the memory names its `dram`.
     """
 
     model_config = SPEC
@@ -149,5 +154,6 @@ class Accelerator(BaseModel):
     memory: Annotated[Memory, NamedPart("memory")]
     buffer: Annotated[Buffer, NamedPart("buffer")] | None = None
     arithmetic: Annotated[Arithmetic, NamedPart("arithmetic")]
+    pipeline: Annotated[Pipeline, NamedPart("pipeline")] | None = None
     static: dict[str, StaticPower]
     accounts: dict[str, Account] = Field(min_length=1)

@@ -22,6 +22,8 @@ def faults(accelerator: Accelerator) -> dict[type[SpecError], list[Fault]]:
     return {
         SpecError: [
             *_missing(accelerator),
+            *_memory_behind(accelerator),
+            *_pipeline(accelerator),
             *((path, f"no account '{account}' (has: {', '.join(known)})")
               for path, account, _ in boundaries if account not in known),
         ],
@@ -48,6 +50,43 @@ def _boundaries(accelerator: Accelerator) -> Iterator[tuple[KeyPath, str, Bounda
     for name, unit in accelerator.arithmetic.units.items():
         for account, op in unit.energy.items():
             yield ("arithmetic", "units", name, "energy", account), account, op.boundary
+
+
+def _pipeline(accelerator: Accelerator) -> Iterator[Fault]:
+    """A stage owns its units, and its data pass through a buffer from a memory in time."""
+    if accelerator.pipeline is None:
+        return
+    if accelerator.memory.dram is None:
+        yield ("memory",), "names no dram, which the pipeline needs behind its engines"
+    if accelerator.buffer is None:
+        yield ("pipeline",), "the accelerator has no buffer that could hold the pipeline's buffers"
+    for name, unit in accelerator.arithmetic.units.items():
+        if unit.phases is None or len(unit.phases) != 1:
+            given = "all" if unit.phases is None else ", ".join(unit.phases)
+            yield (("arithmetic", "units", name, "phases"),
+                   f"a stage of a pipeline owns its units, so a unit serves one phase; got {given}")
+
+
+def _memory_behind(accelerator: Accelerator) -> Iterator[Fault]:
+    """The memory in time is the memory of the closed forms."""
+    memory = accelerator.memory
+    if memory.dram is None:
+        return
+    from hw_models.dram.memory_spec import load_dram  # loads Numba
+
+    where = ("memory", "dram", "preset")
+    try:
+        spec = load_dram(memory.dram.preset)
+    except SpecError as error:
+        yield where, str(error)
+        return
+    peak, here = spec.peak_bytes_per_s * memory.dram.copies, memory.peak_bandwidth.value
+    if not 0.97 <= peak / here <= 1.03:
+        yield where, f"moves {peak:.4g} B/s at its peak, but peak_bandwidth is {here:.4g}"
+    for name, size in (("granularity_bytes", spec.organisation.burst_bytes),
+                       ("row_bytes", spec.organisation.row_bytes)):
+        if size != getattr(memory, name):
+            yield where, f"has {name} {size}, but the memory says {getattr(memory, name)}"
 
 
 def _missing(accelerator: Accelerator) -> Iterator[Fault]:

@@ -54,7 +54,7 @@ Found = Iterator[tuple[tuple[str, ...], Constant, Boundary | None]]
 
 
 def _accelerator_constants(accelerator: Accelerator) -> Found:
-    for part in ("memory", "buffer", "static"):
+    for part in ("memory", "buffer", "static", "pipeline"):
         yield from _walk(getattr(accelerator, part), (part,), None)
     arithmetic = accelerator.arithmetic
     for name, unit in arithmetic.units.items():

@@ -12,6 +12,7 @@ from pydantic import BaseModel
 from hw_models.accelerator import Accelerator, Buffer, Memory, MemoryEnergy
 from hw_models.arithmetic import Arithmetic, OpEnergyTable
 from hw_models.named_part import PARTS, NamedPart
+from hw_models.pipeline_part import Pipeline
 from hw_models.problems import Document, KeyPath, SpecError, did_you_mean
 from hw_models.strict_yaml import load, validate
 
@@ -25,6 +26,7 @@ _PLACES: dict[type[BaseModel], dict[tuple[str, ...], tuple[NamedPart, type[BaseM
         ("memory",): (NamedPart("memory"), Memory),
         ("buffer",): (NamedPart("buffer"), Buffer),
         ("arithmetic",): (NamedPart("arithmetic"), Arithmetic),
+        ("pipeline",): (NamedPart("pipeline"), Pipeline),
     },
     Memory: {("energy", ANY): (NamedPart("memory_energy"), MemoryEnergy)},
     Arithmetic: {
@@ -56,6 +58,16 @@ def _resolved(document: Document, data: Any, at: KeyPath, model: type[BaseModel]
                 data = _with(data, path, _named(document, where, value, part, part_model))
             else:
                 data = _with(data, path, _resolved(document, value, where, part_model))
+    return _dram_beside(document, data) if model is Memory else data
+
+
+def _dram_beside(document: Document, data: Any) -> Any:
+    """Return a memory whose DRAM, if named by a path, is looked for beside the file."""
+    at = ("dram", "preset")
+    for path in _matches(data, at):
+        name = _get(data, path)
+        if isinstance(name, str) and name.endswith((".yaml", ".yml")):
+            data = _with(data, at, str(Path(document.file).parent / name))
     return data
 
 

@@ -83,3 +83,17 @@ class AddressMapping(BaseModel):
                 found.append((target, low, (1 << (high - low + 1)) - 1, at))
                 at += high - low + 1
         return np.array(found, np.int64).reshape(-1, 4)
+
+    def addresses(self, **fields: NDArray[np.int64]) -> NDArray[np.int64]:
+        """Return the byte addresses whose fields have these values; fields left out are 0.
+
+        fields: name -> int64 [n], equally long. The inverse of taking an address apart.
+        """
+        found = np.zeros_like(next(iter(fields.values())))
+        for field, value in fields.items():
+            rest = value
+            for low, high in getattr(self, field):
+                width = high - low + 1
+                found |= (rest & (1 << width) - 1) << low
+                rest = rest >> width
+        return found

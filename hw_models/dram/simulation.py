@@ -124,6 +124,15 @@ def rules_of(spec: DramSpec, policy: Policy) -> Rules:
     )
 
 
+def closed_channels(spec: DramSpec, rules: Rules, queue: int) -> Channels:
+    """Return the state of all channels before cycle 0."""
+    shape = spec.organisation
+    return fresh_channels(
+        shape.channels, shape.ranks, queue, unit_of_bank(shape, spec.refresh),
+        np.array([due_cycle(rules, r, 0) for r in range(shape.ranks)]),
+    )
+
+
 def unit_of_bank(organisation: Organisation, refresh: Refresh) -> Integers:
     """Return int64 [banks per rank]: which refresh command of a round refreshes each bank."""
     bank = np.arange(organisation.banks)
@@ -170,10 +179,7 @@ def _run(
 ) -> _Run:
     shape, n = spec.organisation, len(address)
     rules = rules_of(spec, policy)
-    channels = fresh_channels(
-        shape.channels, shape.ranks, queue, unit_of_bank(shape, spec.refresh),
-        np.array([due_cycle(rules, r, 0) for r in range(shape.ranks)]),
-    )
+    channels = closed_channels(spec, rules, queue)
     traffic = Traffic(
         start=np.zeros(shape.channels + 1, np.int64),
         arrival=np.empty(n, np.int64),

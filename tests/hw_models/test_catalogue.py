@@ -14,13 +14,14 @@ from hw_models.ledger import Dtype, Ledger, Level, OpKind, Pattern, Phase, Tenso
 from hw_models.lowering import Misfit
 from hw_models.named_part import PARTS
 from hw_models.part_files import read_spec
+from hw_models.pipeline_part import Pipeline
 from hw_models.quantity import UNVERIFIED
 
 NAMES = accelerator_names()
 TERNARY = {name for name in NAMES if "ternary" in name}
 PART_MODELS = {
     "memory": Memory, "buffer": Buffer, "arithmetic": Arithmetic,
-    "op_energy": OpEnergyTable, "memory_energy": MemoryEnergy,
+    "op_energy": OpEnergyTable, "memory_energy": MemoryEnergy, "pipeline": Pipeline,
 }
 PART_FILES = sorted(PARTS.glob("*/*.yaml"))
 
@@ -83,11 +84,12 @@ def ran(ledger, name) -> Evaluation:
     return result
 
 
-def test_the_catalogue_holds_the_twins_the_gpus_the_tpu_and_the_edge_module():
+def test_the_catalogue_holds_the_twins_the_pipelines_the_gpus_the_tpu_and_the_edge_module():
     assert set(NAMES) == {
         "rtx_6000_ada", "rtx_4090", "rtx_3090", "rtx_5090", "l40s", "a100_80gb_sxm", "h100_sxm",
         "h200_sxm", "b200", "tpu_v4i", "jetson_agx_orin_64gb", "edge_bf16_7nm_lpddr5",
         "edge_bf16_7nm_sram", "edge_ternary_7nm_lpddr5", "edge_ternary_7nm_sram",
+        "edge_stages_bf16_7nm_lpddr5", "edge_stages_bf16_7nm_gddr6", "edge_stages_bf16_7nm_hbm2e",
     }
 
 
