@@ -6,18 +6,30 @@ import argparse
 import json
 import shlex
 import sys
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
+from contextlib import AbstractContextManager, nullcontext
 from datetime import UTC, datetime
 from pathlib import Path
 
-from hw_models.problems import SpecError
+from hw_models.problems import Problem, SpecError
 from santa_sim.report.build import write_report
-from santa_sim.study.load import LoadedStudy, load_study
-from santa_sim.study.output import REPORT, OutputFolder, study_text, write_record, write_tables
+from santa_sim.study.dispatch import WorkersLostError
+from santa_sim.study.engines import engine_of, usable_cores
+from santa_sim.study.estimate import estimate
+from santa_sim.study.load import load_study
+from santa_sim.study.output import (
+    REPORT,
+    OutputFolder,
+    known_points,
+    study_text,
+    write_record,
+    write_tables,
+)
+from santa_sim.study.plan import Plan, plan
 from santa_sim.study.process import Stopped, leave, lenient_stdout, raising_on_signals
+from santa_sim.study.progress import Progress, progress_bar
 from santa_sim.study.provenance import provenance
-from santa_sim.study.run import Progress, run_loaded, usable_cores
+from santa_sim.study.run import default_engine, run_plan
 from santa_sim.study.spec import study_schema
 from santa_sim.study.summary import print_plan, print_summary
 
@@ -40,29 +52,69 @@ def main(arguments: Sequence[str] | None = None) -> int:
         lines = str(error).splitlines()
         more = len(lines) - MAX_LINES
         shown = [*lines[:MAX_LINES], *([f"... and {more} more"] if more > 0 else [])]
-        print(*shown, sep="\n", file=sys.stderr)  # noqa: T201
+        say(*shown)
         return BAD_INPUT
+    except WorkersLostError as error:
+        say(f"stopped: {error}; {_kept(options)}")
+        return FAILED
     except Stopped as stop:
-        print("interrupted; nothing was written", file=sys.stderr)  # noqa: T201
+        say(f"interrupted; {_kept(options)}")
         return 128 + stop.signal
+
+
+def say(*lines: str) -> None:
+    """Print lines to stderr."""
+    for line in lines:
+        print(line, file=sys.stderr)  # noqa: T201
+
+
+def _kept(options: argparse.Namespace) -> str:
+    kept = getattr(options, "kept", 0)
+    if not kept:
+        return "nothing was written"
+    return f"{kept} finished points are kept, and the same command goes on with the rest"
 
 
 def _run(options: argparse.Namespace, command: str) -> int:
     started = datetime.now(UTC)
-    loaded = load_study(options.file, options.set)
+    planned = plan(load_study(options.file, options.set))
+    loaded = planned.loaded
     target = options.out or Path("runs") / loaded.study.name
+    engine = options.engine or default_engine(planned)
+    engine_of(engine, options.jobs)  # a wrong name is known before the work
     if options.dry_run:
+        forecast = estimate(
+            planned, () if options.force else known_points(target), options.jobs,
+            processes=engine not in ("threads", "serial"),
+        )
         with lenient_stdout():
-            print_plan(loaded, target)
+            print_plan(planned, forecast, target)
         return OK
     with OutputFolder(target) as output:
-        with _progress(loaded, options.quiet) as progress:
-            result = run_loaded(loaded, jobs=options.jobs, progress=progress)
+        if output.recovered:
+            say(f"{output.recovered} left this folder locked and is gone; going on from its points")
+        if output.finished(planned.identity) and not options.force:
+            with lenient_stdout():
+                print(f"{target} holds this study, finished; nothing to do (--force: again)")  # noqa: T201
+            return OK
+        _prepare_log(output, planned, options)
+        say(*output.log.damage)
+        try:
+            with _progress(options.quiet) as progress:
+                result = run_plan(
+                    planned, engine=engine, jobs=options.jobs, log=output.log,
+                    progress=progress,
+                )
+        finally:
+            options.kept = sum(p.key in output.log for p in planned.points)
         resolved = study_text(result.study)
-        record = provenance(loaded, command=command, started=started, jobs=options.jobs)
+        record = provenance(
+            loaded, command=command, started=started, engine=engine, jobs=options.jobs
+        )
         write_tables(result, output.staging)
         write_record(record, resolved, output.staging)
         computed = bool((result.frame["status"] == "ok").any())
+        identity = None if result.failed else planned.identity
         try:
             if computed:
                 tables = result.report_tables(record, resolved)
@@ -70,16 +122,33 @@ def _run(options: argparse.Namespace, command: str) -> int:
         except Exception as error:
             (output.staging / REPORT).unlink(missing_ok=True)
             if not isinstance(error, OSError):  # a fault in the report must not cost the results
-                output.publish()
+                output.publish(None)
             raise
-        output.publish()
-    for sentence in result.failed:
-        print(sentence, file=sys.stderr)  # noqa: T201
+        output.publish(identity)
+    say(*result.failed)
+    if result.failed:
+        rows = len(result.frame)
+        bad = int((result.frame["status"] != "ok").sum())
+        say(f"{bad} of {rows} result rows failed; the same command tries them again")
     with lenient_stdout():
         if computed:
             print_summary(tables)
         print(target / REPORT if computed else target)  # noqa: T201
     return FAILED if result.failed else OK
+
+
+def _prepare_log(output: OutputFolder, planned: Plan, options: argparse.Namespace) -> None:
+    keys = {p.key for p in planned.points}
+    if options.force:
+        output.log.keep_only(())
+    there = sum(key in output.log for key in keys)
+    if options.resume and not there:
+        raise SpecError(Problem(
+            "--resume: no point of this study is there to go on from", str(output.path)
+        ))
+    if there and not options.quiet:
+        say(f"{there} of {len(keys)} points are there, {len(keys) - there} to do")
+    output.log.keep_only(keys)
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -95,10 +164,25 @@ def _parser() -> argparse.ArgumentParser:
         help="change one value of the study, such as seeds.count=4 or data[0].context=8192",
     )
     parser.add_argument(
-        "--jobs", type=_jobs, default=usable_cores(), metavar="N",
-        help="threads (default: one per usable core); results do not depend on it",
+        "--engine", metavar="NAME",
+        help="threads (default for small studies), processes (for large ones), serial, dask, or "
+        "dask=tcp://HOST:PORT for a cluster; results do not depend on it",
     )
-    parser.add_argument("--dry-run", action="store_true", help="check the study and say its size")
+    parser.add_argument(
+        "--jobs", type=_jobs, default=usable_cores(), metavar="N",
+        help="workers (default: one per usable core); results do not depend on it",
+    )
+    again = parser.add_mutually_exclusive_group()
+    again.add_argument(
+        "--resume", action="store_true",
+        help="only go on: it is an error if the folder holds no point of this study (points that "
+        "are there are never computed again, with or without this)",
+    )
+    again.add_argument("--force", action="store_true", help="compute every point again")
+    parser.add_argument(
+        "--dry-run", action="store_true",
+        help="check the study and say its size, time, memory and disk",
+    )
     parser.add_argument(
         "--schema", action=_PrintSchema, help="print the JSON schema of a study file and stop"
     )
@@ -134,23 +218,8 @@ def _jobs(text: str) -> int:
     return count
 
 
-@contextmanager
-def _progress(loaded: LoadedStudy, quiet: bool) -> Iterator[Progress | None]:
-    if quiet:
-        yield None
-        return
-    from rich.console import Console
-    from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeElapsedColumn
-    from rich.progress import Progress as Bar
-
-    columns = (
-        BarColumn(), MofNCompleteColumn(), TimeElapsedColumn(),
-        TextColumn("{task.description}", markup=False),
-    )
-    with Bar(*columns, console=Console(stderr=True)) as bar:
-        total = len(loaded.datasets) * len(loaded.study.methods)
-        task = bar.add_task("preparing", total=total)
-        yield lambda done, _total, name: bar.update(task, completed=done, description=name)
+def _progress(quiet: bool) -> AbstractContextManager[Progress | None]:
+    return nullcontext() if quiet else progress_bar()
 
 
 if __name__ == "__main__":

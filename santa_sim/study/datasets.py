@@ -7,6 +7,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
+from threading import Lock
 from typing import Any
 
 import numpy as np
@@ -20,6 +21,9 @@ from santa_sim.data.fit import Fit, fit_capture
 from santa_sim.data.geometry import load_geometry
 from santa_sim.data.synthetic import make_step
 from santa_sim.storage import decode_stored
+from santa_sim.study.arithmetic import FAULTS, repeatable
+from santa_sim.study.identity import digest
+from santa_sim.study.shape import Shape
 from santa_sim.study.spec import CaptureData, SyntheticData
 
 
@@ -29,8 +33,9 @@ class Dataset:
 
     source, name: for tables; geometry: whose heads they are; context: keys of the longest step;
     caveat: what a reader must know of it, one sentence or nothing.
-    content: what identifies the numbers (a capture's hash, or the resolved recipe).
-    make: builds the steps; called once, when the study reaches the dataset.
+    content: what identifies the numbers, for people (a capture's hash, or the resolved recipe);
+    identity: the hash of all that decides them. shape: of the longest step.
+    make: builds the steps, where the work is done; it pickles into a few hundred bytes.
     """
 
     source: str
@@ -40,6 +45,8 @@ class Dataset:
     context: int
     content: str
     caveat: str
+    identity: str
+    shape: Shape
     make: Callable[[], list[AttentionStep]]
 
 
@@ -58,6 +65,23 @@ def resolved(spec: CaptureData | SyntheticData, folder: Path) -> CaptureData | S
     })
 
 
+_kept: dict[str, tuple[object, Capture]] = {}
+_keeping = Lock()
+
+
+def capture_of_process(name: str) -> Capture:
+    """Return a capture, read once in this process unless its file changes."""
+    with _keeping:
+        place = Path(name)
+        state = None
+        if place.suffix == ".npz" and place.is_file():
+            found = place.stat()
+            state = found.st_mtime_ns, found.st_size, found.st_ino
+        if name not in _kept or _kept[name][0] != state:
+            _kept[name] = state, load_capture(name)
+        return _kept[name][1]
+
+
 class Sources:
     """The captures that one study names, each read and fitted once."""
 
@@ -68,7 +92,7 @@ class Sources:
     def capture(self, name: str) -> Capture:
         """Return a capture; raises `SpecError` like `load_capture`."""
         if name not in self._captures:
-            self._captures[name] = load_capture(name)
+            self._captures[name] = capture_of_process(name)
         return self._captures[name]
 
     def fit(self, name: str) -> Fit:
@@ -101,8 +125,39 @@ def _captured(spec: CaptureData, sources: Sources) -> Iterator[Dataset]:
             yield Dataset(
                 source=f"capture {capture.name}", name=f"{capture.name} {trace.id}",
                 geometry=capture.name, layer=trace.layer, context=trace.n,
-                content=capture.sha256, caveat="", make=partial(list, own),
+                content=capture.sha256, caveat="", shape=_shape(own),
+                identity=digest({"capture": capture.sha256, "trace": trace.id,
+                                 "steps": [step.step for step in own]}),
+                make=partial(
+                    _read_steps, spec.capture, capture.sha256, trace.id,
+                    tuple(step.step for step in own),
+                ),
             )
+
+
+def _read_steps(
+    name: str, sha256: str, trace: str, steps: tuple[int, ...]
+) -> list[AttentionStep]:
+    capture = capture_of_process(name)
+    if capture.sha256 != sha256:
+        raise SpecError(Problem(
+            "this is another capture than the one with which the study began", str(capture.path)
+        ))
+    return capture.steps(traces=[trace], steps=steps)
+
+
+def _made_steps(*arguments: Any, **named: Any) -> list[AttentionStep]:
+    return [make_step(*arguments, **named)]
+
+
+def _shape(steps: list[AttentionStep]) -> Shape:
+    longest = max(steps, key=lambda step: int(step.seq_lens.sum()))
+    return Shape(
+        batch=longest.batch, num_qo_heads=longest.num_qo_heads * longest.represents,
+        num_kv_heads=longest.num_kv_heads * longest.represents,
+        simulated_kv_heads=longest.num_kv_heads, head_dim=longest.head_dim, dtype=longest.dtype,
+        rows=int(longest.seq_lens.sum()), steps=len(steps),
+    )
 
 
 def _synthetic(spec: SyntheticData, sources: Sources) -> Dataset:
@@ -123,19 +178,29 @@ def _synthetic(spec: SyntheticData, sources: Sources) -> Dataset:
         ))
     fitted: dict[str, Any] = {"effective_support": spec.effective_support}
     content = spec.model_dump_json()
+    # the geometry itself and not its name: the file behind a path may change
+    numbers = spec.model_dump(mode="json", exclude={"geometry", "fit"})
+    numbers["geometry"] = geometry.model_dump(mode="json")
     if spec.fit is not None:
         with _at("fit"):
             fit = sources.fit(spec.fit)
         fitted = fit.parameters(simulated * geometry.group_size, spec.context)
         content += sources.capture(spec.fit).sha256
+        numbers["fit"] = sources.capture(spec.fit).sha256
     return Dataset(
         source=f"synthetic {geometry.name}", name=f"{geometry.name} {_law_name(spec)}",
         geometry=geometry.name, layer=None, context=spec.context, content=content,
-        caveat=_caveat(spec, geometry.name),
-        make=lambda: [make_step(
-            geometry, spec.context, spec.batch, spec.law, Dtype(spec.dtype), spec.seed,
-            simulated_kv_heads=simulated, **fitted,
-        )],
+        caveat=_caveat(spec, geometry.name), identity=digest(numbers),
+        shape=Shape(
+            batch=spec.batch, num_qo_heads=geometry.num_qo_heads,
+            num_kv_heads=geometry.num_kv_heads, simulated_kv_heads=simulated,
+            head_dim=geometry.head_dim, dtype=Dtype(spec.dtype), rows=spec.batch * spec.context,
+            steps=1,
+        ),
+        make=partial(
+            _made_steps, geometry, spec.context, spec.batch, spec.law, Dtype(spec.dtype),
+            spec.seed, simulated_kv_heads=simulated, **fitted,
+        ),
     )
 
 
@@ -165,33 +230,25 @@ def _caveat(spec: SyntheticData, geometry: str) -> str:
 def _at(key: str) -> Iterator[None]:
     """Place what is wrong with what `key` names, and what arithmetic makes of it, at that key."""
     try:
-        with _loud_arithmetic():
+        with repeatable():
             yield
     except SpecError as error:
         raise SpecError(
             p if p.file else replace(p, path=(key, *p.path)) for p in error.problems
         ) from None
-    except ARITHMETIC_FAULTS as error:
+    except FAULTS as error:
         raise SpecError(Problem(f"cannot be used: {error}", path=(key,))) from None
 
 
-ARITHMETIC_FAULTS = (ArithmeticError, ValueError, MemoryError)
-"""What numbers too large, too small or too many end in."""
-
-
-def _loud_arithmetic() -> np.errstate:
-    return np.errstate(over="raise", divide="raise", invalid="raise")
-
-
-def make_steps(dataset: Dataset) -> list[AttentionStep]:
+def steps_of(name: str, make: Callable[[], list[AttentionStep]]) -> list[AttentionStep]:
     """Return the steps of a dataset; raises `SpecError` if numbers or memory do not allow them."""
     try:
-        with _loud_arithmetic():
-            return dataset.make()
+        with repeatable():
+            return make()
     except SpecError:
         raise
-    except ARITHMETIC_FAULTS as error:
-        raise SpecError(Problem(f"{dataset.name} cannot be made: {error}")) from None
+    except FAULTS as error:
+        raise SpecError(Problem(f"{name} cannot be made: {error}")) from None
 
 
 _CHUNK_ROWS = 8192
@@ -203,7 +260,7 @@ def exact_output(step: AttentionStep) -> NDArray[np.float64]:
     Keys and values are decoded a few thousand rows at a time, so memory stays small.
     Raises `FloatingPointError` where a score is not finite.
     """
-    with _loud_arithmetic():
+    with repeatable():
         return _exact_output(step)
 
 

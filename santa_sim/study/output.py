@@ -1,19 +1,24 @@
-"""The output folder: checked before the work starts, filled in one go after it."""
+"""The output folder: locked and checked before the work starts, filled in one go after it.
+
+Beside the files of a finished run it holds `.run`: the log of finished points, from which an
+interrupted run goes on, the lock, and what the last finished run was.
+"""
 
 from __future__ import annotations
 
+import hashlib
 import json
 import os
 import shutil
-import tempfile
-from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, suppress
 from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self
 
 from hw_models.problems import Problem, SpecError
 from hw_models.strict_yaml import check_name
+from santa_sim.study.result_log import ResultLog, sound_keys
+from santa_sim.study.run_lock import RunLock
 from santa_sim.study.spec import Study
 
 if TYPE_CHECKING:
@@ -27,37 +32,64 @@ PROVENANCE = "provenance.json"
 REPORT = "report.html"
 DETAILS = ("operations", "streams", "energy", "constants")
 FILES = (*RESULTS, *(f"{name}.parquet" for name in DETAILS), STUDY, PROVENANCE, REPORT)
+STATE = ".run"
+_LOG, _LOCK, _FINISHED, _STAGING = "points.log", "lock", "finished.json", "staging"
 
 
 class OutputFolder:
-    """A folder that either gets all files of a run or none.
+    """A folder that either gets all files of a run or none, and keeps the points in between.
 
-    Entering makes a hidden folder beside the target, so that a place which cannot be written is
-    known before the work starts; `publish` moves its files over. Leaving removes what was not
-    published. Raises `SpecError` if the place cannot be written, at the start or later.
+    Entering makes the folder and takes its lock, so that a place which cannot be written, or where
+    another runner works, is known before the work starts. `publish` moves files from `staging` to
+    their place. Leaving gives the lock back, and takes away again what holds no point.
+    Raises `SpecError` if the place cannot be written, at the start or later.
+
+    log: of finished points. recovered: whose lock was left behind, if any.
     """
 
     def __init__(self, path: Path) -> None:
         self.path = path
-        self._staging: Path | None = None
+        self._state = path / STATE
         self._made: list[Path] = []
+        self._held = ExitStack()
+        self._published = False
+        self.log: ResultLog
+        self.recovered = ""
 
     def __enter__(self) -> Self:
         check_name(str(self.path))
         try:
-            if os.path.lexists(self.path) and not self.path.is_dir():
-                raise NotADirectoryError(20, "is not a folder")
-            for name in FILES:
-                if (self.path / name).is_dir():
-                    raise IsADirectoryError(21, f"{name} in it is a folder")
-            made = self.path if self.path.is_dir() else self.path.parent
-            self._made = [p for p in (made, *made.parents) if not p.exists()]
-            made.mkdir(parents=True, exist_ok=True)
-            self._staging = Path(tempfile.mkdtemp(prefix=f".{self.path.name}.", dir=made))
+            self._refuse_what_is_in_the_way()
         except OSError as error:
-            self._clear()
             raise self._fault(error) from None
+        try:
+            self._made = [
+                p for p in (self._state, self.path, *self.path.parents) if not os.path.lexists(p)
+            ]
+            self._state.mkdir(parents=True, exist_ok=True)
+            lock = RunLock(self._state / _LOCK)
+            lock.take()
+            self._held.callback(lock.release)
+            self.recovered = lock.recovered
+            shutil.rmtree(self.staging, ignore_errors=True)
+            self.staging.mkdir()
+            self.log = self._held.enter_context(ResultLog(self._state / _LOG))
+        except OSError as error:
+            self._leave()
+            raise self._fault(error) from None
+        except BaseException:
+            self._held.close()
+            raise
         return self
+
+    def _refuse_what_is_in_the_way(self) -> None:
+        if os.path.lexists(self.path) and not self.path.is_dir():
+            raise NotADirectoryError(20, "is not a folder")
+        for name in FILES:
+            if (self.path / name).is_dir():
+                raise IsADirectoryError(21, f"{name} in it is a folder")
+        if self._state.is_symlink() or (self._state / _STAGING).is_symlink():
+            raise NotADirectoryError(20, f"{STATE} in it is a link")
 
     def _fault(self, error: OSError) -> SpecError:
         reason = os.strerror(error.errno) if error.errno and not error.strerror else error.strerror
@@ -65,55 +97,76 @@ class OutputFolder:
             Problem(f"cannot write the output folder: {reason or error}", str(self.path))
         )
 
-    def _clear(self) -> None:
-        if self._staging is not None:
-            shutil.rmtree(self._staging, ignore_errors=True)
-        for folder in self._made:
-            with suppress(OSError):  # it holds something by now
-                folder.rmdir()
+    def _leave(self) -> None:
+        shutil.rmtree(self.staging, ignore_errors=True)
+        worthless = not self._published and not len(getattr(self, "log", ()))
+        if worthless and self._state in self._made:
+            for name in (_LOG, _LOCK):
+                with suppress(OSError):
+                    (self._state / name).unlink()
+            for folder in self._made:
+                with suppress(OSError):  # it holds something by now
+                    folder.rmdir()
+        self._held.close()
 
     def __exit__(
         self, kind: type[BaseException] | None, value: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
-        self._clear()
+        self._leave()
         if isinstance(value, OSError):  # the disk is full, or the folder went away
             raise self._fault(value) from None
 
     @property
     def staging(self) -> Path:
         """The hidden folder to write into."""
-        if self._staging is None:
-            raise RuntimeError("the output folder has not been entered")
-        return self._staging
+        return self._state / _STAGING
 
-    def publish(self) -> None:
-        """Move what was written to its place; files of an earlier run go, others stay."""
-        self.path.mkdir(exist_ok=True)
-        self._made = []
-        with _alone_in(self.path):
-            for name in FILES:
-                if (self.staging / name).exists():
-                    (self.staging / name).replace(self.path / name)
-                else:
-                    (self.path / name).unlink(missing_ok=True)
+    def finished(self, identity: str) -> bool:
+        """Return whether the folder holds all that the study of this identity would write.
+
+        A file that was damaged, changed or removed since makes it unfinished.
+        """
+        try:
+            record = json.loads((self._state / _FINISHED).read_text(encoding="utf-8"))
+            return bool(record["identity"] == identity) and bool(record["files"]) and all(
+                name in FILES and _sha256(self.path / name) == known
+                for name, known in record["files"].items()
+            )
+        except (OSError, ValueError, KeyError, TypeError, AttributeError):
+            return False
+
+    def publish(self, identity: str | None) -> None:
+        """Move what was written to its place; files of an earlier run go, others stay.
+
+        identity: of the study, if every point of it could be computed.
+        """
+        (self._state / _FINISHED).unlink(missing_ok=True)
+        files = {}
+        for name in FILES:
+            if (self.staging / name).exists():
+                files[name] = _sha256(self.staging / name)
+                (self.staging / name).replace(self.path / name)
+            else:
+                (self.path / name).unlink(missing_ok=True)
+        self._published = True
+        if identity is not None:
+            record = self.staging / _FINISHED
+            record.write_text(json.dumps({"identity": identity, "files": files}, indent=1))
+            record.replace(self._state / _FINISHED)
 
 
-@contextmanager
-def _alone_in(folder: Path) -> Iterator[None]:
-    """Keep another run that publishes into the same folder waiting, so that files never mix."""
+def known_points(folder: Path) -> frozenset[str]:
+    """Return the identities of the points that a run folder holds, without touching it."""
     try:
-        import fcntl
-    except ImportError:  # not on Windows
-        yield
-        return
-    handle = os.open(folder, os.O_RDONLY)
-    try:
-        with suppress(OSError):  # some network file systems have no locks
-            fcntl.flock(handle, fcntl.LOCK_EX)
-        yield
-    finally:
-        os.close(handle)
+        return sound_keys((folder / STATE / _LOG).read_bytes())
+    except OSError:
+        return frozenset()
+
+
+def _sha256(file: Path) -> str:
+    with file.open("rb") as stream:
+        return hashlib.file_digest(stream, "sha256").hexdigest()
 
 
 def write_tables(result: StudyResult, folder: Path) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -39,6 +39,29 @@ class PointResult:
     unique_row_fraction: float
     samples_effective: float
     seeds: int
+
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return plain numbers and lists that `from_dict` turns back into an equal result."""
+        numbers = {name: getattr(self, name) for name in _NUMBERS}
+        return {
+            "total": self.total.to_dict(),
+            **{name: None if math.isnan(x) else x for name, x in numbers.items()},
+        }
+
+    @staticmethod
+    def from_dict(data: Mapping[str, Any]) -> PointResult:
+        """Rebuild a result from `to_dict`; raises `ValueError` or `KeyError` where it is none."""
+        numbers: dict[str, Any] = {
+            name: math.nan if data[name] is None else data[name] for name in _NUMBERS
+        }
+        return PointResult(total=Ledger.from_dict(data["total"]), **numbers)
+
+
+_NUMBERS = (
+    "runs", "rel_error", "rel_error_low", "rel_error_high", "unique_row_fraction",
+    "samples_effective", "seeds",
+)
 
 
 def is_random(method: Any) -> bool:

@@ -31,16 +31,19 @@ class Stopped(KeyboardInterrupt):
 def raising_on_signals() -> Iterator[None]:
     """Raise `Stopped` at the first interrupt, termination or hang-up, so that files are tidied.
 
-    Later ones are ignored, for they would stop the tidying; so is a signal that the caller
-    ignores, such as a hang-up under nohup. Only the main thread can do this.
+    The next one ends the program at once: what is done is on the disk already. A signal that the
+    caller ignores, such as a hang-up under nohup, stays ignored. Only the main thread can do this.
     """
     if threading.current_thread() is not threading.main_thread():
         yield
         return
 
+    stopping: list[int] = []
+
     def stop(number: int, _frame: FrameType | None) -> None:
-        for each in former:
-            signal.signal(each, signal.SIG_IGN)
+        if stopping:
+            os._exit(128 + number)
+        stopping.append(number)
         raise Stopped(number)
 
     former = {each: signal.getsignal(each) for each in _SIGNALS}

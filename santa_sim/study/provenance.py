@@ -20,11 +20,11 @@ PACKAGES = (
 
 
 def provenance(
-    loaded: LoadedStudy, *, command: str, started: datetime, jobs: int
+    loaded: LoadedStudy, *, command: str, started: datetime, engine: str, jobs: int
 ) -> dict[str, object]:
     """Return a nested, JSON-able record of one run that ends now.
 
-    command: as the user typed it. started: when, with a time zone. jobs: threads.
+    command: as the user typed it. started: when, with a time zone. engine, jobs: where it ran.
     """
     now = datetime.now(UTC)
     return {
@@ -41,7 +41,7 @@ def provenance(
             },
         },
         "run": {
-            "command": command, "jobs": jobs,
+            "command": command, "engine": engine, "jobs": jobs,
             "started": started.astimezone(UTC).isoformat(timespec="seconds"),
             "seconds": round((now - started).total_seconds(), 3),
         },

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -11,7 +11,6 @@ from hw_models.catalogue import constants_used
 from hw_models.evaluate import Evaluation
 from hw_models.ledger import Figure, Level, OpKind, Tensor
 from hw_models.lowering import Misfit
-from santa_sim.data.attention import AttentionStep
 from santa_sim.methods.spec import (
     BernoulliScores,
     label,
@@ -31,26 +30,24 @@ Row = dict[str, Any]
 
 @dataclass(frozen=True)
 class Point:
-    """A numbered (dataset, method) pair with the shape of the dataset's steps."""
+    """A numbered (dataset, method) pair."""
 
     number: int
     dataset: Dataset
     method: Any
-    step: AttentionStep
 
 
 def identity(point: Point) -> Row:
     """Return the columns that say what a point is."""
-    step, spec = point.step, point.method
+    shape, spec = point.dataset.shape, point.method
     scores = scores_of(spec)
     sampled = hasattr(spec, "samples")
     return {
         "point": point.number, "source": point.dataset.source, "dataset": point.dataset.name,
         "geometry": point.dataset.geometry, "layer": point.dataset.layer,
-        "context": point.dataset.context, "batch": step.q.shape[0],
-        "num_qo_heads": step.q.shape[1] * step.represents,
-        "num_kv_heads": step.k.shape[2] * step.represents,
-        "head_dim": step.q.shape[2], "dtype": str(step.dtype), "method": label(spec),
+        "context": point.dataset.context, "batch": shape.batch,
+        "num_qo_heads": shape.num_qo_heads, "num_kv_heads": shape.num_kv_heads,
+        "head_dim": shape.head_dim, "dtype": str(shape.dtype), "method": label(spec),
         "score_stage": str(scores.name), "value_stage": value_stage(spec),
         "samples_requested": requested_samples(spec) if sampled else None,
         "trials": scores.trials if isinstance(scores, BernoulliScores) else None,
@@ -70,8 +67,6 @@ def counts(result: PointResult, point: Point) -> Row:
     def mean_bytes(figure: Figure, **which: Any) -> int:
         return mean_count(ledger.bytes(figure, **which), result.runs)
 
-    step = point.step
-    rows = int(step.seq_lens.sum())
     return {
         "samples_effective": result.samples_effective, "seeds": result.seeds,
         "rel_error": result.rel_error, "rel_error_low": result.rel_error_low,
@@ -85,8 +80,7 @@ def counts(result: PointResult, point: Point) -> Row:
         "logical_bytes": mean_bytes("logical", level=Level.MAIN),
         "unique_bytes": mean_bytes("unique", level=Level.MAIN),
         "moved_bytes": mean_bytes("moved", level=Level.MAIN),
-        "kv_cache_bytes": 2 * rows * step.k.shape[2] * step.represents * step.q.shape[2]
-        * step.dtype.bytes,
+        "kv_cache_bytes": point.dataset.shape.kv_cache_bytes,
     }
 
 
@@ -226,12 +220,23 @@ class Collector:
         self.streams.extend(streams(point.number, result))
 
     def failed(
-        self, point: Point, error: Exception, accelerators: Sequence[Accelerator]
+        self, point: Point, error: str, accelerators: Sequence[Accelerator]
     ) -> None:
         """Take in a point that could not be computed or costed, one row per accelerator."""
         self.points.extend(
             {**identity(point), "accelerator": accelerator.name,
              "accelerator_title": accelerator.title, "fits": False, "misfit": "", "bound": "",
-             "status": "failed", "error": str(error)}
+             "status": "failed", "error": error}
             for accelerator in accelerators
         )
+
+
+def joined(parts: Iterable[Collector], accelerators: Sequence[Accelerator]) -> Collector:
+    """Return the rows of several collectors one after the other."""
+    whole = Collector(accelerators)
+    for part in parts:
+        whole.points.extend(part.points)
+        whole.operations.extend(part.operations)
+        whole.streams.extend(part.streams)
+        whole.energy.extend(part.energy)
+    return whole

@@ -2,34 +2,36 @@
 
 from __future__ import annotations
 
-import os
-from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from collections.abc import Container, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
-
-import numpy as np
-from numpy.typing import NDArray
+from typing import TYPE_CHECKING
 
 from hw_models.evaluate import Evaluation, evaluate
 from hw_models.problems import SpecError
-from santa_sim.data.attention import AttentionStep
 from santa_sim.methods.spec import label
 from santa_sim.report.tables import ReportTables
 from santa_sim.study import rows
-from santa_sim.study.datasets import ARITHMETIC_FAULTS, exact_output, make_steps
-from santa_sim.study.load import LoadedStudy, load_study
+from santa_sim.study.arithmetic import FAULTS
+from santa_sim.study.chunks import Chunker
+from santa_sim.study.dispatch import dispatch
+from santa_sim.study.engines import engine_of, usable_cores
+from santa_sim.study.load import load_study
 from santa_sim.study.notes import notes
-from santa_sim.study.point import PointResult, run_expected, run_sampled
+from santa_sim.study.plan import Plan, Planned, plan
+from santa_sim.study.point import PointResult
+from santa_sim.study.progress import Progress, Step
+from santa_sim.study.result_log import ResultLog
 from santa_sim.study.spec import Study
 from santa_sim.study.tables import ResultTables, frames
+from santa_sim.study.worker import Chunk, ChunkDone
 
 if TYPE_CHECKING:
     import pandas as pd
 
-Progress = Callable[[int, int, str], None]
-"""Called with (points done, points in all, label of the last one)."""
+SMALL_S = 60.0
+"""Estimated core seconds up to which threads are the default: processes cost a few seconds of
+start-up and of making data once each, and pay it back where Python's lock would hold threads up."""
 
 
 @dataclass(frozen=True)
@@ -63,108 +65,148 @@ class StudyResult:
 
 
 def run_study(
-    path: str | Path, overrides: Sequence[str] = (), *, jobs: int | None = None,
-    progress: Progress | None = None,
+    path: str | Path, overrides: Sequence[str] = (), *, engine: str | None = None,
+    jobs: int | None = None, progress: Progress | None = None,
 ) -> StudyResult:
     """Run a study file and return its tables; writes nothing.
 
-    overrides: texts such as `seeds.count=4` that change the study. jobs: threads, by default one
-    per usable core; results do not depend on it. progress: called after each point.
-    Raises `SpecError` (a `ValueError`) for a fault in the study or in what it names.
+    overrides: texts such as `seeds.count=4` that change the study. engine: `threads`, `processes`,
+    `serial`, `dask` or `dask=tcp://host:port`, by default `default_engine`; jobs: its workers, by
+    default one per usable core; results depend on neither. progress: called after each point.
+    Raises `SpecError` (a `ValueError`) for a fault in the study or in what it names, and
+    `WorkersLostError` if worker processes keep dying.
     """
-    return run_loaded(load_study(path, overrides), jobs=jobs, progress=progress)
+    return run_plan(plan(load_study(path, overrides)), engine=engine, jobs=jobs, progress=progress)
 
 
-def run_loaded(
-    loaded: LoadedStudy, *, jobs: int | None = None, progress: Progress | None = None
+def run_plan(
+    planned: Plan, *, engine: str | None = None, jobs: int | None = None,
+    log: ResultLog | None = None, progress: Progress | None = None,
 ) -> StudyResult:
-    """Run a study that has been read already (see `run_study`)."""
-    total = len(loaded.datasets) * len(loaded.study.methods)
-    tables = rows.Collector(loaded.accelerators)
-    failed: list[str] = []
-    said: dict[str, None] = {}
-    for number, (point, result) in enumerate(_points(loaded, jobs or usable_cores())):
-        if isinstance(result, PointResult):
-            said.update(dict.fromkeys(_evaluate(point, result, loaded, tables, failed)))
-        else:
-            tables.failed(point, result, loaded.accelerators)
-            failed.append(f"{_name(point)} failed: {result}")
-        if progress is not None:
-            progress(number + 1, total, f"{point.dataset.name}: {label(point.method)}")
-    return StudyResult(
-        loaded.study, frames(tables), tuple(failed), notes(loaded, tuple(said))
+    """Run a study that has been read already (see `run_study`).
+
+    log: holds points that are not computed again, and takes in those that are.
+    """
+    run = _Run(planned, log, progress)
+    run.take_known()
+    chunker = Chunker(
+        planned.missing(run.counted), planned.loaded.study.level, planned.loaded.study.seeds
     )
+
+    def take(chunk: Chunk, done: ChunkDone) -> None:
+        if done.problems:
+            raise run.relocated(chunk, SpecError(done.problems))
+        chunker.learn(chunk, done)
+        run.take(done)
+
+    chosen = engine or default_engine(planned, run.counted)
+    dispatch(engine_of(chosen, jobs or usable_cores()), chunker.following, take)
+    return run.result()
+
+
+def default_engine(planned: Plan, known: Container[str] = ()) -> str:
+    """Return `threads` for a small study and `processes` for a large one."""
+    left = sum(p.seconds for p in planned.points if p.key not in known)
+    return "threads" if left <= SMALL_S else "processes"
+
+
+@dataclass
+class _Run:
+    """What is known of a study so far: by point, for points come back in any order."""
+
+    plan: Plan
+    log: ResultLog | None
+    progress: Progress | None
+    counted: set[str] = field(default_factory=set)
+    _tables: dict[int, rows.Collector] = field(default_factory=dict)
+    _failed: dict[int, list[str]] = field(default_factory=dict)
+    _said: dict[int, list[str]] = field(default_factory=dict)
+    _by_key: dict[str, list[Planned]] = field(default_factory=dict)
+    _reused: int = 0
+    _work: float = 0.0
+    _work_done: float = 0.0
+
+    def __post_init__(self) -> None:
+        for planned in self.plan.points:
+            self._by_key.setdefault(planned.key, []).append(planned)
+
+    def take_known(self) -> None:
+        """Cost the points whose counts the log holds."""
+        if self.log is not None:
+            for key in self._by_key:
+                if key in self.log:
+                    self.counted.add(key)
+                    self._cost(key, PointResult.from_dict(self.log.get(key)))
+        self._reused = len(self._tables)
+        self._work = sum(p.seconds for p in self.plan.points if p.key not in self.counted)
+        self._report("")
+
+    def take(self, done: ChunkDone) -> None:
+        """Log and cost what a chunk has found."""
+        if self.log is not None:
+            self.log.append(
+                (o.key, o.result.to_dict()) for o in done.outcomes if o.result is not None
+            )
+        for outcome in done.outcomes:
+            if outcome.result is not None:
+                self._cost(outcome.key, outcome.result)
+            else:
+                self._fail(outcome.key, outcome.error)
+            for planned in self._by_key[outcome.key]:
+                self._work_done += planned.seconds
+                self._report(f"{planned.point.dataset.name}: {label(planned.point.method)}")
+
+    def relocated(self, chunk: Chunk, error: SpecError) -> SpecError:
+        """Return the fault of a dataset placed where the study names it."""
+        loaded = self.plan.loaded
+        identities = [dataset.identity for dataset in loaded.datasets]
+        return loaded.relocated(identities.index(chunk.identity), error)
+
+    def result(self) -> StudyResult:
+        """Return the tables, in the order of the study."""
+        loaded = self.plan.loaded
+        order = sorted(self._tables)
+        said = dict.fromkeys(note for i in order for note in self._said.get(i, ()))
+        failed = [sentence for i in order for sentence in self._failed.get(i, ())]
+        tables = rows.joined((self._tables[i] for i in order), loaded.accelerators)
+        return StudyResult(loaded.study, frames(tables), tuple(failed), notes(loaded, tuple(said)))
+
+    def _report(self, name: str) -> None:
+        if self.progress is not None:
+            share = self._work_done / self._work if self._work else 1.0
+            total = len(self.plan.points)
+            self.progress(Step(len(self._tables), total, self._reused, share, name))
+
+    def _collector(self, point: rows.Point) -> rows.Collector:
+        return self._tables.setdefault(point.number, rows.Collector(self.plan.loaded.accelerators))
+
+    def _fail(self, key: str, error: str) -> None:
+        for planned in self._by_key[key]:
+            point = planned.point
+            self._collector(point).failed(point, error, self.plan.loaded.accelerators)
+            self._failed[point.number] = [f"{_name(point)} failed: {error}"]
+
+    def _cost(self, key: str, result: PointResult) -> None:
+        """Cost a point on every accelerator, and keep what the lowering had to decide."""
+        for planned in self._by_key[key]:
+            point = planned.point
+            tables = self._collector(point)
+            for accelerator in self.plan.loaded.accelerators:
+                try:
+                    evaluation = evaluate(result.total, accelerator)
+                except FAULTS as error:  # constants so extreme that no cost is finite
+                    tables.failed(point, str(error), [accelerator])
+                    self._failed.setdefault(point.number, []).append(
+                        f"{_name(point)} on {accelerator.name} failed: {error}"
+                    )
+                    continue
+                tables.add(point, result, evaluation, accelerator)
+                if isinstance(evaluation, Evaluation):
+                    self._said.setdefault(point.number, []).extend(
+                        f"{accelerator.title}: {note}." for note in evaluation.lowered.notes
+                    )
+            tables.add_streams(point, result)
 
 
 def _name(point: rows.Point) -> str:
     return f"{label(point.method)} on {point.dataset.name}"
-
-
-def usable_cores() -> int:
-    """Return the number of cores that this process may run on."""
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-
-
-def _evaluate(
-    point: rows.Point, result: PointResult, loaded: LoadedStudy, tables: rows.Collector,
-    failed: list[str],
-) -> Iterator[str]:
-    """Cost a point on every accelerator; yield what the lowering had to decide."""
-    for accelerator in loaded.accelerators:
-        try:
-            evaluation = evaluate(result.total, accelerator)
-        except ARITHMETIC_FAULTS as error:  # constants so extreme that a cost is not finite
-            tables.failed(point, error, [accelerator])
-            failed.append(f"{_name(point)} on {accelerator.name} failed: {error}")
-            continue
-        tables.add(point, result, evaluation, accelerator)
-        if isinstance(evaluation, Evaluation):
-            for note in evaluation.lowered.notes:
-                yield f"{accelerator.title}: {note}."
-    tables.add_streams(point, result)
-
-
-def _points(
-    loaded: LoadedStudy, jobs: int
-) -> Iterator[tuple[rows.Point, PointResult | Exception]]:
-    """Yield points in order; one dataset is in memory at a time, its methods run in threads."""
-    study = loaded.study
-    pool = ThreadPoolExecutor(max_workers=jobs)
-    try:
-        for i, dataset in enumerate(loaded.datasets):
-            try:
-                steps = make_steps(dataset)
-            except SpecError as error:
-                raise loaded.relocated(i, error) from None
-            exact = _exact(study, steps)
-            tasks = [pool.submit(_run, study, method, steps, exact) for method in study.methods]
-            for j, task in enumerate(tasks):
-                point = rows.Point(i * len(tasks) + j, dataset, study.methods[j], steps[-1])
-                yield point, task.result()
-    finally:
-        # an interrupt must not wait for points that are being computed
-        pool.shutdown(wait=False, cancel_futures=True)
-
-
-def _exact(
-    study: Study, steps: Sequence[AttentionStep]
-) -> Sequence[NDArray[np.float64]] | Exception:
-    try:
-        return [exact_output(step) for step in steps] if study.level == "sampled" else []
-    except ARITHMETIC_FAULTS as error:
-        return error
-
-
-def _run(
-    study: Study, method: Any, steps: Sequence[AttentionStep],
-    exact: Sequence[NDArray[np.float64]] | Exception,
-) -> PointResult | Exception:
-    if isinstance(exact, Exception):
-        return ValueError(f"exact attention cannot be computed: {exact}")
-    try:
-        if study.level == "expected":
-            return run_expected(method, steps)
-        return run_sampled(method, steps, exact, study.seeds)
-    except ARITHMETIC_FAULTS as error:
-        # one impossible point must not cost the user the others; it becomes a row that says why
-        return error

@@ -11,27 +11,36 @@ from santa_sim.report.printed import MISSING, percent, plain, si
 from santa_sim.report.selection import cheapest_within_budget, dense_row
 from santa_sim.report.tables import ReportTables
 from santa_sim.report.view import ERROR_BUDGET, Case, View
-from santa_sim.study.load import LoadedStudy
+from santa_sim.study.estimate import Estimate
+from santa_sim.study.plan import Plan
 
 PIPED_COLUMNS = 110
 """Width of the table where stdout is no terminal that could say its own."""
 
 
-def print_plan(loaded: LoadedStudy, target: Path) -> None:
-    """Print what a study would run and where it would write."""
-    study = loaded.study
-    data, methods = loaded.datasets, study.methods
+def print_plan(plan: Plan, forecast: Estimate, target: Path) -> None:
+    """Print what a study would run, what that would take, and where it would write."""
+    loaded = plan.loaded
+    study, data = loaded.study, loaded.datasets
+    there = f" ({forecast.known:,} of them are there)" if forecast.known else ""
     lines = [
         f"{study.title}",
         f"{len(data)} datasets: " + ", ".join(f"{d.name} n={d.context}" for d in data),
-        f"{len(methods)} methods: " + ", ".join(map(label, methods)),
+        f"{len(study.methods)} methods: " + ", ".join(map(label, study.methods)),
         f"{len(loaded.accelerators)} accelerators: "
         + ", ".join(a.name for a in loaded.accelerators),
         f"level {study.level}, {study.seeds.count} seeds from {study.seeds.first}; "
-        f"{len(data) * len(methods)} points, "
-        f"{len(data) * len(methods) * len(loaded.accelerators)} result rows -> {target}",
+        f"{forecast.points:,} points{there}, {forecast.rows:,} result rows -> {target}",
+        f"about {_duration(forecast.time_s)}, {forecast.memory_bytes / 1e9:.1f} GB of memory, "
+        f"{max(1, round(forecast.disk_bytes / 1e6)):,} MB of disk (within a factor of about two)",
     ]
     print("\n".join(lines))  # noqa: T201
+
+
+def _duration(seconds: float) -> str:
+    if seconds < 100:
+        return f"{max(1, round(seconds))} s"
+    return f"{seconds / 60:.0f} min" if seconds < 6000 else f"{seconds / 3600:.1f} h"
 
 
 def print_summary(tables: ReportTables) -> None:

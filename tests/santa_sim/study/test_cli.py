@@ -1,6 +1,7 @@
 import errno
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -58,7 +59,10 @@ def test_a_run_ends_with_a_table_and_the_place_of_the_report(finished):
 
 def test_the_output_folder_holds_all_files_and_nothing_else(finished):
     folder, _ = finished
-    assert {p.name for p in (folder / "runs" / "small").iterdir()} == FILES
+    assert {p.name for p in (folder / "runs" / "small").iterdir()} == {*FILES, ".run"}
+    assert {p.name for p in (folder / "runs" / "small" / ".run").iterdir()} == {
+        "points.log", "lock", "finished.json",
+    }
     assert {p.name for p in (folder / "runs").iterdir()} == {"small"}
     report = (folder / "runs" / "small" / "report.html").read_text(encoding="utf-8")
     assert "A small study" in report
@@ -108,6 +112,7 @@ def test_a_dry_run_says_what_it_would_do_and_does_nothing(finished, tmp_path):
     run = study(folder / "small.yaml", "--dry-run", cwd=tmp_path)
     assert run.returncode == 0
     assert "2 points, 4 result rows -> runs/small" in run.stdout
+    assert re.search(r"about \d+ s, [\d.]+ GB of memory, \d+ MB of disk", run.stdout)
     assert list(tmp_path.iterdir()) == []
 
 
@@ -166,20 +171,26 @@ def test_a_failed_point_is_exit_1_and_the_rest_is_written(finished, tmp_path):
     folder, _ = finished
     # a sitecustomize makes one method fail inside the real program
     (tmp_path / "sitecustomize.py").write_text(
-        "import santa_sim.study.point as point\n"
-        "import santa_sim.study.run as run\n"
-        "real = point.run_sampled\n"
+        "import santa_sim.study.worker as worker\n"
+        "real = worker.run_sampled\n"
         "def failing(method, *rest):\n"
         "    if method.name == 'dense':\n"
         "        raise OverflowError('too large')\n"
         "    return real(method, *rest)\n"
-        "run.run_sampled = failing\n"
+        "worker.run_sampled = failing\n"
     )
-    run = study(folder / "small.yaml", "--quiet", cwd=tmp_path, PYTHONPATH=str(tmp_path))
+    paths = os.pathsep.join([str(tmp_path), os.environ.get("PYTHONPATH", "")])
+    run = study(folder / "small.yaml", "--quiet", cwd=tmp_path, PYTHONPATH=paths)
     assert run.returncode == 1, run.stderr
     assert "dense on smollm2-135m t3 failed: too large" in run.stderr
     frame = pd.read_csv(tmp_path / "runs" / "small" / "results.csv")
     assert sorted(frame["status"]) == ["failed", "failed", "ok", "ok"]
+    assert "2 of 4 result rows failed" in run.stderr
+    # what failed is not taken for done: without the fault the same command completes the study
+    again = study(folder / "small.yaml", cwd=tmp_path)
+    assert again.returncode == 0, again.stderr
+    assert "1 of 2 points are there, 1 to do" in again.stderr
+    assert set(pd.read_csv(tmp_path / "runs" / "small" / "results.csv")["status"]) == {"ok"}
 
 
 def test_a_reader_who_stops_early_is_no_fault(finished, tmp_path):
@@ -188,7 +199,7 @@ def test_a_reader_who_stops_early_is_no_fault(finished, tmp_path):
         "exit ${PIPESTATUS[0]}"
     run = subprocess.run(["/bin/bash", "-c", shell], cwd=tmp_path, capture_output=True, text=True)
     assert (run.returncode, run.stderr) == (0, "")
-    assert {p.name for p in (tmp_path / "out").iterdir()} == FILES
+    assert {p.name for p in (tmp_path / "out").iterdir()} == {*FILES, ".run"}
 
 
 def test_a_stdout_that_is_not_utf8_gets_escapes(finished, tmp_path):
@@ -208,7 +219,7 @@ def test_a_stopped_run_leaves_nothing(finished, tmp_path, number):
         # under nohup or in the background a test would hand down "ignore this signal"
         preexec_fn=lambda: signal.signal(number, signal.SIG_DFL),
     )
-    while not list(tmp_path.glob("a/.b.*")):  # until the work has begun
+    while not list(tmp_path.glob("a/b/.run/staging")):  # until the work has begun
         assert process.poll() is None
         time.sleep(0.05)
     process.send_signal(number)
@@ -235,8 +246,8 @@ def test_a_run_without_a_report_removes_that_of_an_earlier_run(tmp_path):
     (tmp_path / "report.html").write_text("old")
     with OutputFolder(tmp_path) as output:
         (output.staging / "results.csv").write_text("new")
-        output.publish()
-    assert [p.name for p in tmp_path.iterdir()] == ["results.csv"]
+        output.publish(None)
+    assert {p.name for p in tmp_path.iterdir()} == {"results.csv", ".run"}
 
 
 def test_a_full_disk_leaves_nothing(tmp_path):

@@ -5,7 +5,8 @@ import pytest
 from hw_models.ledger import Tensor
 from santa_sim.data.capture import load_capture
 from santa_sim.methods import decode, method
-from santa_sim.study import run, run_study
+from santa_sim.study import run, run_study, worker
+from santa_sim.study.datasets import exact_output
 from santa_sim.study.tables import RESULT_COLUMNS
 
 DATASETS, METHODS, ACCELERATORS, SEEDS = 2, 4, 2, 3
@@ -39,7 +40,7 @@ def test_a_row_is_the_mean_over_steps_and_seeds_of_what_decode_returns(result):
     errors, v_bytes = [], []
     for seed in range(SEEDS):
         for step in steps:
-            exact = run.exact_output(step)
+            exact = exact_output(step)
             got = decode(spec, step.q, step.k, step.v, seq_lens=step.seq_lens,
                          sm_scale=step.sm_scale, seed=seed, step=step.step, layer=step.layer)
             norm = np.linalg.norm
@@ -101,8 +102,15 @@ def test_dense_reads_the_mean_length_of_its_steps_and_no_more(result):
     assert row["k_bytes"] == row["v_bytes"] == 2046 * 3 * 64 * 2
 
 
-def test_results_do_not_depend_on_the_number_of_threads(result, small_study):
-    again = run_study(small_study, jobs=4)
+@pytest.mark.parametrize(
+    ("engine", "jobs"),
+    [("serial", 1), ("threads", 2), ("threads", 4), ("processes", 1), ("processes", 2),
+     ("processes", 4), ("dask", 2)],
+)
+def test_results_depend_on_neither_engine_nor_workers(result, small_study, engine, jobs):
+    if engine == "dask":
+        pytest.importorskip("distributed")
+    again = run_study(small_study, engine=engine, jobs=jobs)
     for name in ("points", "operations", "streams", "energy", "constants"):
         pd.testing.assert_frame_equal(
             getattr(result.tables, name), getattr(again.tables, name), check_exact=True
@@ -118,14 +126,14 @@ def test_the_expected_level_gives_counts_near_the_sampled_ones_and_no_error(resu
 
 
 def test_one_impossible_point_costs_no_other(small_study, monkeypatch):
-    real = run.run_sampled
+    real = worker.run_sampled
 
     def failing(spec, *rest):
         if spec.name == "dense":
             raise OverflowError("count must be within 0..2^63-1, got 9e99")
         return real(spec, *rest)
 
-    monkeypatch.setattr(run, "run_sampled", failing)
+    monkeypatch.setattr(worker, "run_sampled", failing)
     result = run_study(small_study)
     bad = result.frame["status"] == "failed"
     assert (result.frame.loc[bad, "method"] == "dense").all()
@@ -137,8 +145,13 @@ def test_one_impossible_point_costs_no_other(small_study, monkeypatch):
 
 def test_progress_counts_every_point(small_study):
     seen = []
-    run_study(small_study, jobs=2, progress=lambda done, total, name: seen.append((done, total)))
-    assert seen == [(i + 1, DATASETS * METHODS) for i in range(DATASETS * METHODS)]
+    run_study(small_study, jobs=2, progress=seen.append)
+    assert [(s.done, s.total) for s in seen] == [
+        (i, DATASETS * METHODS) for i in range(DATASETS * METHODS + 1)
+    ]
+    shares = [step.share for step in seen]
+    assert shares == sorted(shares)
+    assert (shares[0], shares[-1]) == (0.0, pytest.approx(1.0))
 
 
 def test_simulated_heads_stand_for_the_others(small_study):
