@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 
 from santa_sim.report.break_even_section import break_even_section
 from santa_sim.report.byte_streams import byte_streams
 from santa_sim.report.energy_parts import energy_parts
-from santa_sim.report.error_energy import error_energy
 from santa_sim.report.operation_counts import operation_counts
+from santa_sim.report.packed import packed
 from santa_sim.report.page import page
+from santa_sim.report.page_data import ROUNDED, page_facts, page_tables
+from santa_sim.report.pareto import pareto
 from santa_sim.report.printed import listed, several
+from santa_sim.report.scaling import scaling
 from santa_sim.report.section import Section
 from santa_sim.report.sources import sources
 from santa_sim.report.summary import summary
@@ -18,8 +22,8 @@ from santa_sim.report.tables import ReportTables
 from santa_sim.report.time_bounds import time_bounds
 from santa_sim.report.view import View
 
-_SECTIONS = (
-    summary, byte_streams, operation_counts, energy_parts, time_bounds, error_energy,
+_SECTIONS: tuple[Callable[[View], Section | None], ...] = (
+    summary, pareto, byte_streams, operation_counts, energy_parts, time_bounds, scaling,
     break_even_section, sources,
 )
 
@@ -41,9 +45,14 @@ def build_html(tables: ReportTables) -> str:
         f"Study {tables.study_name}: {counted}. Every number is per decode step and layer, and "
         "predicted by a model, not measured."
     )
-    return page(tables.title, tables.question, byline, report_sections(view))
+    sections = report_sections(view)
+    carried = page_tables(view)
+    for section in sections:
+        carried |= section.data
+    data = packed(carried, page_facts(view), ROUNDED)
+    return page(tables.title, tables.question, byline, sections, data)
 
 
 def report_sections(view: View) -> list[Section]:
-    """Return the sections of the report, in order."""
-    return [section(view) for section in _SECTIONS]
+    """Return the sections of the report for which the run has something, in order."""
+    return [found for section in _SECTIONS if (found := section(view)) is not None]

@@ -2,22 +2,16 @@
 
 from __future__ import annotations
 
-import itertools
-from typing import Any
-
-from santa_sim.report.bars import Bars, Stack, stacked_bars
-from santa_sim.report.choices import accelerator_menu, case_menu, method_choices
 from santa_sim.report.machines import has_multiplier
-from santa_sim.report.palette import OTHER_COLOURS, PHASE_COLOURS
 from santa_sim.report.printed import count, grouped
-from santa_sim.report.section import Figure, Fold, Menu, Said, Section, Table
-from santa_sim.report.selection import anchors, main_accelerator, roles
+from santa_sim.report.section import Figure, Fold, Said, Section, Table
+from santa_sim.report.selection import anchors, main_accelerator, roles, typical
 from santa_sim.report.view import Case, View
 
-Counts = dict[Any, float]
 _TOLD = ("multiply", "add", "accumulate", "exp", "divide", "shift", "random_bits")
 """Kinds that the table shows; addresses, comparisons and conversions are in the figure."""
-_FIRST = ("multiply", "add", "exp", "divide")
+_FEW = 16
+"""Methods that the table shows without a choice."""
 
 
 def operation_counts(view: View) -> Section:
@@ -28,21 +22,16 @@ def operation_counts(view: View) -> Section:
     )
     return Section(
         name="operations",
+        title="Operations",
         question="Which operations remain, and in which phase?",
         answer=_answer(view),
-        figure=_figure(view),
+        figures=(Figure("operations"),),
         how_to_read="Operations as the accelerator executes them; a fused multiply-add is one "
         "multiply and one add. Hatched: the accelerator cannot run the method, and the bar shows "
         "what the method asks for, a row drawn c times as c additions.",
         tables=(_remaining(view),),
         folds=folds,
     )
-
-
-def kinds(view: View) -> list[str]:
-    """Return the kinds of operations in the tables, multiplies and adds first."""
-    found = {str(kind) for kind in view.operations["kind"].unique()}
-    return [k for k in _FIRST if k in found] + sorted(found - set(_FIRST))
 
 
 def words(kind: str) -> str:
@@ -112,7 +101,7 @@ def _remaining(view: View) -> Table:
     counts = rows.groupby(["method", "kind"])["count"].sum().to_dict()
     used = [k for k in _TOLD if any(counts.get((m, k)) for m in view.methods(case))]
     here = view.rows(case, machine)
-    methods = method_choices(view).methods[view.cases.index(case)][0]
+    methods = view.methods(case) if len(view.methods(case)) <= _FEW else typical(view, case)
     return Table(
         ("Method", "Runs", *(words(k) for k in used)),
         tuple(
@@ -147,50 +136,3 @@ def _misfits(view: View) -> Table:
 def _reason(misfit: str) -> str:
     """Return a misfit without the name of the accelerator, which stands beside it."""
     return misfit.split(": ", 1)[1] if misfit.startswith("does not fit") else misfit
-
-
-def _figure(view: View) -> Figure:
-    others = [k for k in kinds(view) if k not in ("multiply", "add", "accumulate")]
-    views = Menu("Operations", ("multiplies by phase", "adds by phase", "everything else by kind"))
-    choices = method_choices(view)
-    machines = accelerator_menu(view, _without_multiplier(view))
-    menus = (case_menu(view), machines, views, choices.menu)
-    keys = ["case", "accelerator", "kind", "phase", "method"]
-    counts: Counts = view.operations.groupby(keys)["count"].sum().to_dict()
-    panels = {}
-    for i, case in enumerate(view.cases):
-        for j, machine in enumerate(view.accelerators):
-            here = view.rows(case, machine)
-            crossed = frozenset(m for m, row in here.items() if not row["fits"])
-            for k, (m, methods) in itertools.product(range(3), enumerate(choices.methods[i])):
-                stacks, title, colours = _stacks(others, counts, case, machine, methods, k)
-                panels[i, j, k, m] = stacked_bars(Bars(
-                    methods, stacks, "", f"{title} per decode step and layer", colours,
-                    crossed=crossed,
-                ))
-    return Figure(menus, panels)
-
-
-def _stacks(
-    others: list[str], counts: Counts, case: Case, machine: str, methods: list[str], which: int
-) -> tuple[list[Stack], str, dict[str, str]]:
-    """Return layers, title and colours of one of the three views of the counts."""
-    def of(kind: str, phase: str) -> list[float]:
-        return [float(counts.get((case.number, machine, kind, phase, m), 0.0)) for m in methods]
-
-    if which < 2:
-        kind = ("multiply", "add")[which]
-        stacks = []
-        for phase in PHASE_COLOURS:
-            found = [of(kind, phase)]
-            if kind == "add":
-                found.append(of("accumulate", phase))
-            stacks.append(Stack(phase, [sum(column) for column in zip(*found, strict=True)]))
-        return stacks, words(kind).capitalize(), PHASE_COLOURS
-    stacks = [
-        Stack(words(kind), [sum(column) for column in
-                            zip(*(of(kind, phase) for phase in PHASE_COLOURS), strict=True)])
-        for kind in others
-    ]
-    colours = dict(zip(map(words, others), OTHER_COLOURS, strict=False))
-    return stacks, "Operations other than multiplies and adds", colours

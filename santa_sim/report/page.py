@@ -2,28 +2,28 @@
 
 from __future__ import annotations
 
-import gzip
-import json
 import re
-from base64 import b64encode
 from collections.abc import Sequence
 from html import escape
 from importlib.resources import files
-from typing import Any
 
+from santa_sim.report.script import page_script
 from santa_sim.report.section import Figure, Fold, Said, Section, Table
 
 _BEFORE_UNIT = re.compile(r"(?<=[\d\]]) (?=(?:%|[EPTGMkmµnpf]?[BJs]\b|pJ/bit|[GMk]\b))")
+_OPEN = 4
+"""Sentences of a section that stand open; more of them start folded."""
 
 
-def page(title: str, lead: str, byline: str, sections: Sequence[Section]) -> str:
-    """Return the page; all texts are escaped here and nowhere else."""
+def page(title: str, lead: str, byline: str, sections: Sequence[Section], data: str) -> str:
+    """Return the page; all texts are escaped here and nowhere else.
+
+    data: what the figures read, as `packed.packed` makes it.
+    """
     from plotly.offline import get_plotlyjs
 
-    own = files("santa_sim.report")
-    links = "".join(
-        f'<a href="#{escape(s.name)}">{escape(s.question)}</a>' for s in sections
-    )
+    style = files("santa_sim.report").joinpath("page", "page.css").read_text(encoding="utf-8")
+    links = "".join(f'<a href="#{escape(s.name)}">{escape(s.title)}</a>' for s in sections)
     body = "\n".join(map(_section, sections))
     return f"""<!DOCTYPE html>
 <html lang="en">
@@ -34,31 +34,62 @@ def page(title: str, lead: str, byline: str, sections: Sequence[Section]) -> str
 style-src 'unsafe-inline'; script-src 'unsafe-inline'">
 <link rel="icon" href="data:,">
 <title>{escape(title)}</title>
-<style>{own.joinpath("page.css").read_text(encoding="utf-8")}</style>
+<style>{style}</style>
 <script>{get_plotlyjs()}</script>
 </head>
 <body>
+<header>
 <h1>{escape(title)}</h1>
 <p class="lead">{escape(lead)}</p>
 <p class="note">{escape(byline)}</p>
-<noscript><p class="note">The figures need JavaScript; sentences and tables do not.</p></noscript>
-<nav>{links}</nav>
+<noscript><p class="note">The figures need JavaScript; the sentences do not.</p></noscript>
+<p class="note" id="problem" role="alert"></p>
+<nav aria-label="sections">{links}</nav>
+</header>
+{_BAR}
+<main>
 {body}
-<script>{own.joinpath("page.js").read_text(encoding="utf-8")}</script>
+</main>
+<script type="application/gzip" id="data">{data}</script>
+<script>{page_script()}</script>
 </body>
 </html>
 """
 
 
+_BAR = """<div class="bar" role="region" aria-label="filters">
+<details id="bar" open><summary>Filters: <span id="count" role="status"></span></summary>
+<div id="filters"></div>
+<div class="actions"><button type="button" id="reset">Reset</button>
+<button type="button" id="unpick" hidden>Let picked points go</button>
+<button type="button" id="link">Copy link</button>
+<button type="button" id="csv">Download CSV</button>
+<button type="button" id="theme">Dark or light</button>
+<span id="linked" role="status"></span></div>
+</details></div>"""
+
+
 def _section(section: Section) -> str:
+    sentences = sum(len(said.sentences) for said in section.answer)
+    answer = "".join(map(_said, section.answer))
+    if section.name != "summary" and section.figures and sentences > _OPEN:
+        answer = _details("What the whole study says", answer)
+    name = escape(section.name)
     parts = [
-        f"<h2>{escape(section.question)}</h2>", *map(_said, section.answer),
-        *map(_table, section.tables),
-        _figure(section.name, section.figure) if section.figure else "",
+        f'<h2 id="{name}-title" tabindex="-1"><span>{escape(section.title)}</span> '
+        f"{escape(section.question)}</h2>",
+        *map(_figure, section.figures),
         f'<p class="how">{escape(section.how_to_read)}</p>' if section.how_to_read else "",
+        answer,
+        *map(_table, section.tables),
         *map(_fold, section.folds),
     ]
-    return f'<section id="{escape(section.name)}">{"".join(parts)}</section>'
+    return f'<section id="{name}" aria-labelledby="{name}-title">{"".join(parts)}</section>'
+
+
+def _figure(figure: Figure) -> str:
+    heading = f"<h3>{escape(figure.heading)}</h3>" if figure.heading else ""
+    return f'{heading}<div class="figure" data-figure="{escape(figure.name)}"></div>'
 
 
 def _said(said: Said) -> str:
@@ -91,57 +122,24 @@ def _table(table: Table) -> str:
         for i, row in enumerate(table.rows)
     )
     head = f"<thead><tr>{cells('th', table.header)}</tr></thead>"
-    caption = f"<caption>{escape(table.caption)}</caption>" if table.caption else ""
-    return f'<div class="scroll"><table>{caption}{head}<tbody>{rows}</tbody></table></div>'
+    caption = f'<p class="caption">{escape(table.caption)}</p>' if table.caption else ""
+    named = escape(table.caption or "table")
+    return (
+        f'{caption}<div class="scroll" tabindex="0" role="group" aria-label="{named}">'
+        f"<table>{head}<tbody>{rows}</tbody></table></div>"
+    )
 
 
 def _fold(fold: Fold) -> str:
-    content = _table(fold.content) if isinstance(fold.content, Table) else (
-        f"<pre>{escape(fold.content)}</pre>"
-    )
-    start = " open" if fold.open else ""
-    return f"<details{start}><summary>{escape(fold.title)}</summary>{content}</details>"
+    if isinstance(fold.content, Table):
+        content = _table(fold.content)
+    elif isinstance(fold.content, str):
+        content = f'<pre tabindex="0">{escape(fold.content)}</pre>'
+    else:
+        content = "".join(map(_said, fold.content))
+    return _details(fold.title, content, fold.accelerator)
 
 
-def _figure(name: str, figure: Figure) -> str:
-    menus = "".join(
-        f"<label{' hidden' if len(menu.options) < 2 else ''}>{escape(menu.label)}<select>"
-        + "".join(
-            f'<option{" selected" if i == menu.start else ""}>{escape(option)}</option>'
-            for i, option in enumerate(menu.options)
-        ) + "</select></label>"
-        for menu in figure.menus
-    )
-    return (
-        f'<div class="figure" id="figure-{escape(name)}"><div class="menus">{menus}</div>'
-        f'<div class="plot"></div><p class="note"></p>'
-        f'<script type="application/gzip">{_archive(_packed(figure))}</script></div>'
-    )
-
-
-def _packed(figure: Figure) -> dict[str, Any]:
-    """Return the panels by their menu entries; equal axes of methods are written once."""
-    yaxes: list[Any] = []
-    known: dict[str, int] = {}
-    panels = {}
-    for key, panel in figure.panels.items():
-        layout = dict(panel.layout)
-        if "ticktext" in layout.get("yaxis", {}):
-            text = json.dumps(layout["yaxis"])
-            if text not in known:
-                known[text] = len(yaxes)
-                yaxes.append(layout["yaxis"])
-            layout["yaxis"] = known[text]
-        panels[",".join(map(str, key))] = {
-            "data": panel.data, "layout": layout, "note": panel.note,
-        }
-    return {"yaxes": yaxes, "panels": panels}
-
-
-def _archive(value: object) -> str:
-    """Return compressed JSON as text that cannot end the element around it.
-
-    The panels of a figure are much alike, so this makes the page several times smaller.
-    """
-    text = json.dumps(value, allow_nan=False, separators=(",", ":"), ensure_ascii=False)
-    return b64encode(gzip.compress(text.encode("utf-8"), compresslevel=6, mtime=0)).decode("ascii")
+def _details(title: str, content: str, accelerator: str = "") -> str:
+    which = f' data-accelerator="{escape(accelerator)}"' if accelerator else ""
+    return f"<details{which}><summary>{escape(title)}</summary>{content}</details>"

@@ -116,12 +116,3 @@ def grouped(said: dict[str, str]) -> dict[str, str]:
     for name, text in said.items():
         names.setdefault(text, []).append(name)
     return {", and on ".join(group): text for text, group in names.items()}
-
-
-def share_of(nominal: float, low: float, high: float) -> str:
-    """Return a share with its range, e.g. `62 % [60, 65]`; one number where the ends agree."""
-    if not math.isfinite(nominal):
-        return MISSING
-    ends = [plain(100 * v, 3) for v in (low, high)]
-    middle = plain(100 * nominal, 3)
-    return f"{middle} %" if ends == [middle, middle] else f"{middle} % [{ends[0]}, {ends[1]}]"

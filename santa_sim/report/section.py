@@ -1,45 +1,31 @@
-"""What one section of the report consists of."""
+"""What one section of the report consists of.
+
+To add a section: a module with a function `View -> Section | None` (None where the run has nothing
+for it), named in `build.py`; a figure of its own in `page/figure_<name>.js`, which
+`page/registry.js` describes, and the tables that this figure reads in `data`. A table of points
+has a column `row` that counts in the page's points (`page_data.py`); the filter bar then drives it.
+Further tables of the run arrive in `ReportTables.more`.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING
 
-Trace = dict[str, Any]
-
-
-@dataclass(frozen=True)
-class Menu:
-    """A drop-down list above a figure; `start` is the entry on show at first."""
-
-    label: str
-    options: tuple[str, ...]
-    start: int = 0
-
-
-@dataclass(frozen=True)
-class Panel:
-    """One state of a figure: what Plotly draws, and what must be said beside it.
-
-    data: traces; layout: Plotly layout; both plain and JSON-able, numbers finite or None.
-    note: text below the figure that holds for this state only.
-    """
-
-    data: list[Trace]
-    layout: dict[str, Any]
-    note: str = ""
+if TYPE_CHECKING:
+    import pandas as pd
 
 
 @dataclass(frozen=True)
 class Figure:
-    """A figure with its menus.
+    """A figure that follows the filter bar; drawn by `figure("<name>", ...)` of the page's script.
 
-    panels: one entry index per menu, as a tuple of int -> what is shown.
+    heading: above the figure, where a section has several.
     """
 
-    menus: tuple[Menu, ...]
-    panels: Mapping[Any, Panel]
+    name: str
+    heading: str = ""
 
 
 @dataclass(frozen=True)
@@ -57,15 +43,6 @@ class Table:
 
 
 @dataclass(frozen=True)
-class Fold:
-    """Something that starts folded: `content` under the line `title`."""
-
-    title: str
-    content: Table | str
-    open: bool = False
-
-
-@dataclass(frozen=True)
 class Said:
     """Sentences computed from the tables, and the case and machine that they speak about."""
 
@@ -74,18 +51,33 @@ class Said:
 
 
 @dataclass(frozen=True)
+class Fold:
+    """Something that starts folded: `content` under the line `title`.
+
+    accelerator: shown only where the filter bar leaves this one; empty for always.
+    """
+
+    title: str
+    content: Table | str | tuple[Said, ...]
+    accelerator: str = ""
+
+
+@dataclass(frozen=True)
 class Section:
     """One question with its answer; every text is plain and is escaped when the page is made.
 
-    name: id of the section. question: the heading. answer: what the tables say to it.
-    figure: if there is anything to draw. how_to_read: one line below it.
-    tables: shown after the answer. folds: shown last.
+    name: id of the section. title: what the contents call it. question: what it answers.
+    answer: what the whole study says to it. figures: what the filter bar drives.
+    how_to_read: one line below them. tables: shown after the answer. folds: shown last.
+    data: tables for the figures, by name, carried by the page beside those of `page_data.py`.
     """
 
     name: str
+    title: str
     question: str
-    answer: tuple[Said, ...]
-    figure: Figure | None = None
+    answer: tuple[Said, ...] = ()
+    figures: tuple[Figure, ...] = ()
     how_to_read: str = ""
     tables: tuple[Table, ...] = ()
-    folds: tuple[Fold, ...] = field(default=())
+    folds: tuple[Fold, ...] = ()
+    data: Mapping[str, pd.DataFrame] = field(default_factory=dict)

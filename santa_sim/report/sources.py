@@ -16,7 +16,11 @@ _PREFIXABLE = ("op/s", "B/s", "W")
 def sources(view: View) -> Section:
     """Return the section on sources."""
     tables = view.tables
-    folds = [Fold(_title(view, name), _constants(view, name)) for name in view.accelerators]
+    folds = []
+    if tables.notes:
+        said = (Said("", tuple(tables.notes)),)
+        folds.append(Fold("What to know before trusting a number", said))
+    folds += [Fold(_title(view, name), _constants(view, name), name) for name in view.accelerators]
     if tables.provenance:
         folds.append(Fold("How this report was made", Table(
             ("What", "Value"), tuple(_flat(tables.provenance))
@@ -24,7 +28,7 @@ def sources(view: View) -> Section:
     if tables.study_text:
         folds.append(Fold("The study, as it was resolved", tables.study_text))
     return Section(
-        "sources", "How far can these numbers be trusted?", _answer(view),
+        "sources", "Provenance and sources", "How far can these numbers be trusted?", _answer(view),
         folds=tuple(folds),
     )
 
@@ -38,10 +42,7 @@ def _answer(view: View) -> tuple[Said, ...]:
         f"{len(rows)} constants entered these results, each with a range and a source; "
         f"{unverified} of them are judgements or remembered without a check, and marked ⚠."
     )
-    notes = tuple(view.tables.notes)
-    if not notes:
-        return (Said("", (said,)),)
-    return Said("", (said,)), Said("What to know before trusting a number", notes)
+    return (Said("", (said,)),)
 
 
 def _title(view: View, name: str) -> str:

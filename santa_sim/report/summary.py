@@ -7,8 +7,8 @@ import math
 from santa_sim.report.break_even import BreakEven, break_even, machines_with_multiplier
 from santa_sim.report.error_sentences import ternary_cost
 from santa_sim.report.machines import bit_prices, has_multiplier
-from santa_sim.report.printed import MISSING, change, grouped, percent, plain, share_of, si, span
-from santa_sim.report.section import Fold, Said, Section, Table
+from santa_sim.report.printed import change, grouped, percent, plain, si, span
+from santa_sim.report.section import Figure, Said, Section
 from santa_sim.report.selection import (
     anchors,
     cheapest_within_budget,
@@ -18,12 +18,7 @@ from santa_sim.report.selection import (
     main_accelerator,
     reference_accelerator,
 )
-from santa_sim.report.view import BUDGET_TEXT, ZERO, Case, Row, View
-
-_HEADER = (
-    "Accelerator", f"Cheapest method with an error within {BUDGET_TEXT}", "Error",
-    "Energy, share of dense", "Time, share of dense", "Bytes, share of dense",
-)
+from santa_sim.report.view import BUDGET_TEXT, ZERO, Case, View
 
 
 def summary(view: View) -> Section:
@@ -33,17 +28,10 @@ def summary(view: View) -> Section:
         "What would a multiplier-free ternary machine gain?" if without
         else "What does sampling the KV cache gain, and at what error?"
     )
-    spoken = anchors(view)
-    rest = [c for c in view.cases if c not in spoken]
-    folds = () if not rest else (
-        Fold(f"All {len(view.cases)} kinds of attention", _table(view, view.cases)),
-    )
     return Section(
-        "summary", question, _answer(view, without),
-        tables=tuple(_case_table(view, case) for case in spoken),
-        how_to_read="Shares in brackets: range from the constants, both sides at the same end. "
-        "Where dense attention does not run, it is taken from the twin that can multiply.",
-        folds=folds,
+        "summary", "Summary", question, _answer(view, without), (Figure("summary"),),
+        how_to_read="Every accelerator is listed, whatever the filter of accelerators says; its "
+        "name is a button that filters for it.",
     )
 
 
@@ -125,45 +113,4 @@ def _crossing_sentence(view: View, found: BreakEven | str) -> str:
         f"Even if replacing the multiplies cost nothing, that would save more than the bytes that "
         f"{found.sampled} saves only with a memory below {plain(crossing.nominal)} "
         f"[{plain(crossing.low)}, {plain(crossing.high)}] pJ/bit{here}."
-    )
-
-
-def _case_table(view: View, case: Case) -> Table:
-    rows = tuple(_row(view, case, name) for name in view.accelerators)
-    return Table(_HEADER, rows, frozenset({2, 3, 4, 5}), caption=case.label)
-
-
-def _table(view: View, cases: list[Case]) -> Table:
-    rows = tuple(
-        (case.label, *_row(view, case, name)) for case in cases for name in view.accelerators
-    )
-    return Table(("Attention", *_HEADER), rows, frozenset({3, 4, 5, 6}))
-
-
-def _row(view: View, case: Case, machine: str) -> tuple[str, ...]:
-    title = view.accelerators[machine]
-    best = cheapest_within_budget(view, case, machine)
-    if best is None:
-        nearest = least_error(view, case, machine)
-        if nearest is not None:
-            return (title, f"none; least error: {nearest['method']}",
-                    percent(nearest["rel_error"]), MISSING, MISSING, MISSING)
-        runs = any(row["fits"] for row in view.rows(case, machine).values())
-        text = "errors unknown" if runs else "none runs"
-        return (title, text, *[MISSING] * 4)
-    dense = dense_row(view, case, machine)
-    shares = (MISSING,) * 3 if dense is None else _shares(view, best, dense, machine)
-    return (title, str(best["method"]), percent(best["rel_error"]), *shares)
-
-
-def _shares(view: View, best: Row, dense: Row, machine: str) -> tuple[str, str, str]:
-    account = view.account_of(machine)
-    energy = [best[c] / dense[c] for c in (
-        f"{account}_energy_j", f"{account}_energy_low_j", f"{account}_energy_high_j"
-    )]
-    time = [best[c] / dense[c] for c in ("time_s", "time_low_s", "time_high_s")]
-    return (
-        share_of(energy[0], min(energy), max(energy)),
-        share_of(time[0], min(time), max(time)),
-        percent(best["moved_bytes"] / dense["moved_bytes"]),
     )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
@@ -53,6 +54,7 @@ class ReportTables:
     streams: byte streams of each point (`STREAM_COLUMNS`).
     energy: joules by part and boundary, per account (`ENERGY_COLUMNS`).
     constants: every catalogue number that entered a result (`CONSTANT_COLUMNS`).
+    more: further tables of the run by name, for the sections that look for them.
 
     Raises `ValueError` naming the table and the columns that it lacks.
     """
@@ -68,6 +70,7 @@ class ReportTables:
     notes: list[str] = field(default_factory=list)
     provenance: dict[str, object] = field(default_factory=dict)
     study_text: str = ""
+    more: Mapping[str, pd.DataFrame] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         wanted = {

@@ -7,12 +7,11 @@ case of its own.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from santa_sim.methods.spec import METHOD_NAMES
-from santa_sim.report.palette import family
 from santa_sim.report.tables import ACCOUNTS, POINT_COLUMNS, ReportTables
 
 if TYPE_CHECKING:
@@ -33,14 +32,24 @@ _TEXT = frozenset({
 _FIXED = ("method", "score_stage", "value_stage", "offsets", "accelerator", "accelerator_title")
 
 
+def family(score_stage: str, value_stage: str) -> str:
+    """Return the method family that a colour stands for; ternary queries are one of their own."""
+    return value_stage if score_stage == "exact" else "bernoulli_qk"
+
+
 @dataclass(frozen=True)
 class Case:
-    """One context length of one source; `datasets` of them are averaged."""
+    """One context length of one source; `datasets` of them are averaged.
+
+    attention: what all contexts and batches of the source share; `label` adds those two.
+    """
 
     number: int
     label: str
+    attention: str
     is_capture: bool
     context: int
+    batch: int
     datasets: int
 
 
@@ -103,18 +112,24 @@ class View:
                 first["source"].removeprefix("capture ").removeprefix("synthetic ")
             )
             kind = "real" if capture else "synthetic"
+            source = first["source"].removeprefix("capture ").removeprefix("synthetic ")
+            attention = f"{kind} {source if capture else first['dataset'] or source}"
             label = f"{kind} {name}, {int(first['context']):,} tokens"
             if first["batch"] > 1:
                 label += f", batch {int(first['batch'])}"
             if datasets > 1:
                 label += f" (mean of {datasets} datasets)"
-            found.append(Case(int(str(number)), label, capture, int(first["context"]), datasets))
-        labels = [c.label for c in found]
-        if len(set(labels)) < len(labels):  # equal but for geometry or dtype
+            found.append(Case(
+                int(str(number)), label, attention, capture, int(first["context"]),
+                int(first["batch"]), datasets,
+            ))
+        shown = [(c.attention, c.context, c.batch) for c in found]
+        if len({c.label for c in found}) < len(found) or len(set(shown)) < len(shown):
+            # equal but for geometry or dtype
+            details = [self._detail(c.number) for c in found]
             found = [
-                Case(c.number, f"{c.label}, {self._detail(c.number)}", c.is_capture, c.context,
-                     c.datasets)
-                for c in found
+                replace(c, label=f"{c.label}, {detail}", attention=f"{c.attention}, {detail}")
+                for c, detail in zip(found, details, strict=True)
             ]
         return found
 
@@ -190,8 +205,8 @@ class View:
 
     @cached_property
     def streams(self) -> pd.DataFrame:
-        """Bytes by case, method and tensor: mean over the datasets of a case."""
-        return self._sums("streams", ["tensor"], [
+        """Bytes by case, method, tensor and level: mean over the datasets of a case."""
+        return self._sums("streams", ["tensor", "level"], [
             "logical_bytes", "unique_bytes", "moved_bytes", "workspace_bytes",
         ])
 
@@ -202,9 +217,10 @@ class View:
 
     @cached_property
     def energy(self) -> pd.DataFrame:
-        """Joules by case, accelerator, account, method and part, where all datasets fit."""
+        """Joules by case, accelerator, account, method, part, boundary, where all datasets fit."""
         sums = self._sums(
-            "energy", ["accelerator", "account", "part"], ["low_j", "nominal_j", "high_j"]
+            "energy", ["accelerator", "account", "part", "boundary"],
+            ["low_j", "nominal_j", "high_j"],
         )
         fits = self.means.loc[self.means["fits"], ["case", "accelerator", "method"]]
         return sums.merge(fits, on=["case", "accelerator", "method"])
@@ -213,7 +229,8 @@ class View:
     def parts(self) -> dict[Any, tuple[float, float, float]]:
         """(case, accelerator, account, part, method) -> low, nominal, high joules."""
         keys = ["case", "accelerator", "account", "part", "method"]
-        columns = self.energy[[*keys, "low_j", "nominal_j", "high_j"]].to_dict("list")
+        sums = self.energy.groupby(keys, sort=False)[["low_j", "nominal_j", "high_j"]].sum()
+        columns = sums.reset_index().to_dict("list")
         rows = zip(*columns.values(), strict=True)
         return {row[:5]: row[5:] for row in rows}
 

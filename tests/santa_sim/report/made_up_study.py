@@ -37,6 +37,7 @@ class Data:
     dataset: str
     context: int
     peaked: float  # multiplies errors of sampled values
+    batch: int = 1
 
 
 @dataclass(frozen=True)
@@ -91,7 +92,7 @@ def relative_error(data: Data, method: Method) -> float:
 
 
 def operations(data: Data, method: Method) -> dict[tuple[str, str, str], int]:
-    n, heads, d = data.context, QO_HEADS, HEAD_DIM
+    n, heads, d = data.context * data.batch, QO_HEADS, HEAD_DIM
     pairs = n * heads * d
     ops = {("softmax", "exp", "fp32"): n * heads, ("softmax", "add", "fp32"): n * heads}
     if method.trials:
@@ -113,7 +114,7 @@ def operations(data: Data, method: Method) -> dict[tuple[str, str, str], int]:
 
 
 def streams(data: Data, method: Method) -> list[tuple]:
-    full = data.context * KV_HEADS * ROW_BYTES
+    full = data.context * data.batch * KV_HEADS * ROW_BYTES
     value = (full, full, full) if method.samples is None else (
         method.samples * QO_HEADS * ROW_BYTES,
         *[min(full, method.samples * KV_HEADS * 3 * ROW_BYTES)] * 2,
@@ -144,7 +145,7 @@ def put(rows: Rows, number: int, data: Data, method: Method, machine: Machine) -
     of = {t: sum(s[6] for s in main if s[0] == t) for t in ("k", "v", "q", "out")}
     row = {
         "point": number, "source": data.source, "dataset": data.dataset, "geometry": "tiny",
-        "layer": None, "context": data.context, "batch": 1, "num_qo_heads": QO_HEADS,
+        "layer": None, "context": data.context, "batch": data.batch, "num_qo_heads": QO_HEADS,
         "num_kv_heads": KV_HEADS, "head_dim": HEAD_DIM, "dtype": "bf16", "method": method.label,
         "score_stage": "bernoulli_qk" if method.trials else "exact", "value_stage": method.value,
         "samples_requested": method.samples, "samples_effective": method.samples or data.context,

@@ -118,7 +118,7 @@ def test_a_study_without_multipliers_has_nothing_to_remove():
     view = View(make_tables(machines=MACHINES[1:2]))
     assert machines_with_multiplier(view) == []
     section = break_even_section(view)
-    assert section.figure is None
+    assert section.figures == ()
     assert "none to remove" in section.answer[0].sentences[0]
 
 

@@ -1,16 +1,14 @@
-import gzip
-import json
-import re
-from base64 import b64decode
 from dataclasses import replace
 from html.parser import HTMLParser
 
+import pandas as pd
 import pytest
 from made_up_study import DATA, MACHINES, METHODS, make_tables, without_errors
+from numpy.testing import assert_allclose
+from unpack import carried
 
-from santa_sim.report.build import build_html, report_sections, write_report
-from santa_sim.report.page import page
-from santa_sim.report.section import Figure, Menu, Panel, Said, Section
+from santa_sim.report.build import build_html, write_report
+from santa_sim.report.page_data import page_points
 from santa_sim.report.view import View
 
 EVIL = "<script>alert('x')</script>&amp;<b>%{x}</b>\"\u2028"
@@ -36,12 +34,6 @@ def parsed(html: str) -> Elements:
     elements = Elements()
     elements.feed(html)
     return elements
-
-
-def specs(html: str) -> list[dict]:
-    """Return what the figures of a page are made of."""
-    packed = re.findall(r'<script type="application/gzip">(.*?)</script>', html)
-    return [json.loads(gzip.decompress(b64decode(text))) for text in packed]
 
 
 def evil_tables():
@@ -86,68 +78,36 @@ def test_text_of_a_study_never_becomes_an_element():
     assert not any("alert('x')" in s and "<script>" in s for s in evil.scripts)
 
 
-def test_plotly_shows_text_of_a_study_literally():
-    # Plotly reads a few tags in labels, and %{...} in templates
-    for section in report_sections(View(evil_tables())):
-        for panel in section.figure.panels.values() if section.figure else ():
-            texts = json.dumps([panel.data, panel.layout])
-            assert "<script>" not in texts
-            for trace in panel.data:
-                assert "alert" not in str(trace.get("hovertemplate", ""))
+def test_the_page_carries_the_tables_of_its_points():
+    view = View(make_tables())
+    facts, tables = carried(build_html(view.tables))
+    points = page_points(view)
+    assert len(tables["points"]["method"]) == len(points)
+    for name, column in tables["points"].items():
+        if points[name].dtype.kind in "if":
+            # float32: half a unit of the 24th bit
+            assert_allclose(column, points[name].astype(float), rtol=2.0**-24)
+        else:
+            assert column == points[name].tolist()
+    assert facts["start"]["accelerator"] == [MACHINES[0].name]
 
 
-def test_every_panel_is_what_plotly_understands():
-    import plotly.graph_objects as go
-
-    for section in report_sections(View(make_tables(data=DATA[1:4]))):
-        if section.figure is None:
-            continue
-        for panel in section.figure.panels.values():
-            go.Figure(data=panel.data, layout=panel.layout)  # raises on an unknown attribute
-
-
-def test_every_choice_of_the_menus_has_a_panel():
-    for section in report_sections(View(make_tables(methods=METHODS * 1))):
-        if section.figure is None:
-            continue
-        sizes = [len(menu.options) for menu in section.figure.menus]
-        keys = set(section.figure.panels)
-        total = 1
-        for size in sizes:
-            total *= size
-        assert len(keys) == total
-        assert all(0 <= i < size for key in keys for i, size in zip(key, sizes, strict=True))
-        assert all(0 <= menu.start < len(menu.options) for menu in section.figure.menus)
+def test_details_belong_to_their_points_and_sum_to_their_totals():
+    view = View(make_tables())
+    _, tables = carried(build_html(view.tables))
+    points, energy = pd.DataFrame(tables["points"]), pd.DataFrame(tables["energy"])
+    assert energy["row"].is_monotonic_increasing
+    for account in ("device", "board"):
+        sums = energy[energy["account"] == account].groupby("row")["nominal_j"].sum()
+        wanted = points[f"{account}_energy_j"].dropna()
+        # each part keeps 16 significant bits
+        assert_allclose(sums.reindex(wanted.index), wanted, rtol=2.0**-16 + 2.0**-23)
 
 
-def test_an_empty_panel_says_why():
-    tables = make_tables(methods=METHODS[:1])
-    empty = [
-        panel
-        for section in report_sections(View(tables)) if section.figure
-        for panel in section.figure.panels.values() if not panel.data
-    ]
-    assert empty
-    assert all(panel.note for panel in empty)
-
-
-def test_figures_survive_the_way_into_the_page():
-    layout = {"yaxis": {"ticktext": ["</script>", "b"]}, "height": 3}
-    panels = {(0,): Panel([{"x": [1.5, None]}], layout, "note"), (1,): Panel([], layout)}
-    section = Section("s", "q?", (Said("", ("a",)),), Figure((Menu("m", ("a", "b")),), panels))
-    html = page("t", "l", "b", [section])
-    (spec,) = specs(html)
-    assert spec["yaxes"] == [layout["yaxis"]]
-    assert spec["panels"]["0"] == {
-        "data": [{"x": [1.5, None]}], "layout": {"yaxis": 0, "height": 3}, "note": "note",
-    }
-    assert spec["panels"]["1"]["layout"]["yaxis"] == 0
-
-
-def test_a_number_that_is_none_cannot_slip_into_a_figure():
-    panels = {(): Panel([{"x": [float("nan")]}], {})}
-    with pytest.raises(ValueError, match="not JSON compliant"):
-        page("t", "l", "b", [Section("s", "q?", (), Figure((), panels))])
+def test_a_section_brings_its_own_tables():
+    _, tables = carried(build_html(make_tables()))
+    assert len(tables["break_even"]["bytes_saved"]) == 4 * 2
+    assert set(tables["bit_prices"]["name"]) == {"SRAM", "LPDDR5", "HBM3"}
 
 
 @pytest.mark.parametrize("part", [
@@ -159,4 +119,4 @@ def test_a_study_with_parts_missing_still_makes_a_page(part, tmp_path):
         write_report(tables, tmp_path / "report.html")
         text = (tmp_path / "report.html").read_text(encoding="utf-8")
         assert text.rstrip().endswith("</html>")
-        assert specs(text)
+        assert carried(text)[1]["points"]

@@ -41,7 +41,7 @@ def test_an_interval_shares_one_prefix():
 @pytest.mark.parametrize("show", [
     printed.plain, printed.si, printed.percent, printed.times,
     lambda v: printed.span(v, v, v, "J"), lambda v: printed.compared(v, "dense"),
-    lambda v: printed.change(v, "energy"), lambda v: printed.share_of(v, v, v),
+    lambda v: printed.change(v, "energy"),
 ])
 @pytest.mark.parametrize("value", [math.nan, math.inf])
 def test_what_is_no_number_is_a_dash(show, value):
@@ -63,11 +63,6 @@ def test_ratios_are_said_in_words(ratio, text):
 ])
 def test_changes_are_said_before_than(ratio, text):
     assert printed.change(ratio, "energy") == text
-
-
-def test_a_share_without_spread_is_one_number():
-    assert printed.share_of(0.5, 0.5, 0.5) == "50.0 %"
-    assert printed.share_of(0.5, 0.45, 0.6) == "50.0 % [45.0, 60.0]"
 
 
 def test_whole_counts_below_a_thousand_stay_whole():
