@@ -3,8 +3,9 @@
 A sequence is split the same way alone and in a batch, so its result is bitwise the same in both:
 splits come from the context and the device alone. How many of them one program reads, one after
 the other, also depends on the batch, so that all programs run at once. Results are added first
-within groups of `GROUP` neighbouring splits, then over groups: a program that reads whole groups
-adds their splits itself and writes less, in the same order and so with the same bits.
+within groups of `GROUP` neighbouring splits, then within spans of `SPAN`, then over spans: a
+program that reads whole groups or spans adds their splits itself and writes less, in the same order
+and so with the same bits.
 """
 
 from __future__ import annotations
@@ -20,6 +21,8 @@ MAX_HEADS_PER_PROGRAM = 16
 """Rows of one tensor-core operand; larger groups are cut into blocks of this many heads."""
 GROUP = 4
 """Neighbouring splits whose results are added before any others."""
+SPAN = GROUP * GROUP
+"""Neighbouring splits whose groups are added next."""
 
 
 @dataclass(frozen=True)
@@ -71,14 +74,19 @@ class LaunchPlan:
 
     @property
     def splits_per_program(self) -> int:
-        """Neighbouring splits that one program reads: fewer than a group, or whole groups."""
+        """Neighbouring splits that one program reads: few, or whole groups, or whole spans.
+
+        A program that reads all of up to `SPAN` splits has a span for itself, perhaps a short one.
+        """
         run = -(-self.splits // (self.programs or self.splits))
-        return run if run < GROUP else -(-run // GROUP) * GROUP
+        spans = run >= SPAN or GROUP < run == self.splits
+        unit = SPAN if spans else GROUP if run >= GROUP else 1
+        return -(-run // unit) * unit
 
     @property
     def splits_per_result(self) -> int:
-        """Splits in one stored result: `GROUP` where programs read whole groups, else 1."""
-        return 1 if self.splits_per_program % GROUP else GROUP
+        """Splits in one stored result: the largest of a span, a group and 1 that programs fill."""
+        return next(unit for unit in (SPAN, GROUP, 1) if self.splits_per_program % unit == 0)
 
     @property
     def grid_programs(self) -> int:

@@ -13,7 +13,12 @@ from gpu_kernels.launch import (
 )
 from gpu_kernels.outputs import answer, outputs
 from gpu_kernels.page_table import PageTable
-from gpu_kernels.partial_results import merge_splits, partial_shapes, results_of
+from gpu_kernels.partial_results import (
+    answer_arguments,
+    merge_splits,
+    partial_shapes,
+    results_of,
+)
 from gpu_kernels.request import DecodeRequest, check_decode
 from gpu_kernels.split_plan import (
     DeviceLimits,
@@ -85,9 +90,10 @@ def dense_decode(
         **cache_arguments(request), **value_arguments(request),
         part_ptr=parts[0], max_ptr=parts[1], sum_ptr=parts[2],
         splits=chosen.splits, splits_per_program=chosen.splits_per_program,
-        splits_per_result=chosen.splits_per_result,
+        SPLITS_PER_RESULT=chosen.splits_per_result, **answer_arguments(request, chosen, out, lse),
         HEADS=heads, BLOCKS=blocks, BLOCK_N=chosen.block_n, ROWS=max(16, heads),
         num_warps=chosen.num_warps, num_stages=chosen.num_stages, **first_launch(q.device),
     )
-    merge_splits(request, parts, out, lse, chosen)
+    if results_of(chosen) > 1:
+        merge_splits(request, parts, out, lse, chosen)
     return answer(out, lse, return_lse)

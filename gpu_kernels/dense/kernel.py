@@ -7,28 +7,35 @@ import triton
 import triton.language as tl
 
 from gpu_kernels.cache_rows import as_operand, head_base, sequence_length
-from gpu_kernels.partial_results import fold, splits_of_program, store_result
+from gpu_kernels.partial_results import (
+    end_program,
+    end_split,
+    nothing_yet,
+    splits_of_program,
+    store_nothing,
+)
 from gpu_kernels.tile_scores import load_tile
 
 
 # plans differ in these: no other code for 1 or for multiples of 16
-@triton.jit(do_not_specialize=("splits", "splits_per_program", "splits_per_result"))
+@triton.jit(do_not_specialize=("splits", "splits_per_program"))
 def dense_kernel(
     q_ptr, k_ptr, v_ptr, lens_ptr, indptr_ptr, indices_ptr, k_scale_ptr,
-    part_ptr, max_ptr, sum_ptr,
+    part_ptr, max_ptr, sum_ptr, v_scale_ptr, out_ptr, lse_ptr,
     capacity, group, q_stride_b, q_stride_h, k_stride_0, k_stride_h, v_stride_0, v_stride_h,
-    log2_scale, splits, splits_per_program, splits_per_result,
+    log2_scale, splits, splits_per_program,
     K_STRIDE_N: tl.constexpr, V_STRIDE_N: tl.constexpr,
     HEAD_DIM: tl.constexpr, BLOCK_D: tl.constexpr, PAGE_SIZE: tl.constexpr,
     HEADS: tl.constexpr, BLOCKS: tl.constexpr, BLOCK_N: tl.constexpr, ROWS: tl.constexpr,
-    PDL: tl.constexpr,
+    SPLITS_PER_RESULT: tl.constexpr, PDL: tl.constexpr,
 ):
     """Find part = Σ_i 2^(s_i − m)·v_i, sum = Σ_i 2^(s_i − m) over each result's keys, m = max s.
 
     Grid (KVH·BLOCKS, ⌈splits/splits_per_program⌉, B): one block of HEADS ≤ ROWS query heads each,
-    ROWS ≥ 16 so that the dot products run on tensor cores. splits_per_result neighbouring splits
+    ROWS ≥ 16 so that the dot products run on tensor cores. SPLITS_PER_RESULT neighbouring splits
     are added; splits_per_program is a multiple of it. part: float32 [B·H, results, d];
-    max, sum [B·H, results].
+    max, sum [B·H, results]; v_scale, out, lse: as `merge_kernel`'s, if a program's only result
+    covers its sequence, else None.
     """
     if PDL:
         tl.extra.cuda.gdc_launch_dependents()
@@ -40,14 +47,15 @@ def dense_kernel(
     head = kv_head * group + member
     mine = (row < HEADS) & (member < group)
     heads = tl.num_programs(0) // BLOCKS * group
-    slot = (batch * heads + head).to(tl.int64) * tl.cdiv(splits, splits_per_result)
+    flat_head = (batch * heads + head).to(tl.int64)
+    slot = flat_head * tl.cdiv(splits, SPLITS_PER_RESULT)
     dims = tl.arange(0, BLOCK_D)
     column = (dims < HEAD_DIM)[None, :]
 
     split, first, last, per_split, empty, end = splits_of_program(
         tl.cdiv(length, BLOCK_N), splits, splits_per_program)
-    for nothing in range(tl.cdiv(empty, splits_per_result), tl.cdiv(end, splits_per_result)):
-        tl.store(max_ptr + slot + nothing, float("-inf"), mine)
+    store_nothing(max_ptr, slot, empty, end, mine, out_ptr, lse_ptr, flat_head, HEAD_DIM, BLOCK_D,
+                  SPLITS_PER_RESULT)
     if first >= last:
         return
 
@@ -58,27 +66,17 @@ def dense_kernel(
         log2_scale *= tl.load(k_scale_ptr + kv_head)
     k_base = head_base(k_ptr, batch, kv_head, k_stride_0, k_stride_h, PAGE_SIZE)
     v_base = head_base(v_ptr, batch, kv_head, v_stride_0, v_stride_h, PAGE_SIZE)
-    peak = tl.full([ROWS], float("-inf"), tl.float32)
-    total = tl.zeros([ROWS], tl.float32)
-    acc = tl.zeros([ROWS, BLOCK_D], tl.float32)
+    peak, total, acc = nothing_yet(tl.zeros([ROWS, BLOCK_D], tl.float32))
     key = tl.arange(0, BLOCK_N)
-    top = tl.full([ROWS], float("-inf"), tl.float32)
-    mass = tl.zeros([ROWS], tl.float32)
-    result = tl.zeros([ROWS, BLOCK_D], tl.float32)
+    group_top, group_total, in_group = nothing_yet(acc)
+    span_top, span_total, in_span = nothing_yet(acc)
     edge = first + per_split
     for tile in tl.range(first, last):
         if tile == edge:
-            top, mass, result = fold(top, mass, result, peak, total, acc)
-            split += 1
-            if split % splits_per_result == 0:
-                place = slot + split // splits_per_result - 1
-                store_result(top, mass, result, part_ptr, max_ptr, sum_ptr, place, mine, HEAD_DIM)
-                top = tl.full([ROWS], float("-inf"), tl.float32)
-                mass = tl.zeros([ROWS], tl.float32)
-                result = tl.zeros([ROWS, BLOCK_D], tl.float32)
-            peak = tl.full([ROWS], float("-inf"), tl.float32)
-            total = tl.zeros([ROWS], tl.float32)
-            acc = tl.zeros([ROWS, BLOCK_D], tl.float32)
+            split, group_top, group_total, in_group, span_top, span_total, in_span = end_split(
+                split, peak, total, acc, group_top, group_total, in_group, span_top, span_total,
+                in_span, part_ptr, max_ptr, sum_ptr, slot, mine, HEAD_DIM, SPLITS_PER_RESULT)
+            peak, total, acc = nothing_yet(acc)
             edge += per_split
         start = tile * BLOCK_N
         k = load_tile(k_base, indptr_ptr, indices_ptr, batch, start, length, k_stride_0,
@@ -96,6 +94,6 @@ def dense_kernel(
         acc = tl.dot(p.to(v.dtype), v, acc * fade[:, None], input_precision="ieee")
         peak = rise
 
-    top, mass, result = fold(top, mass, result, peak, total, acc)
-    store_result(top, mass, result, part_ptr, max_ptr, sum_ptr, slot + split // splits_per_result,
-                 mine, HEAD_DIM)
+    end_program(split, peak, total, acc, group_top, group_total, in_group, span_top, span_total,
+                in_span, part_ptr, max_ptr, sum_ptr, slot, mine, v_scale_ptr, out_ptr, lse_ptr,
+                kv_head, flat_head, HEAD_DIM, SPLITS_PER_RESULT)

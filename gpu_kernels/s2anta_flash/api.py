@@ -12,7 +12,12 @@ from gpu_kernels.launch import (
 )
 from gpu_kernels.outputs import answer, outputs
 from gpu_kernels.page_table import PageTable
-from gpu_kernels.partial_results import merge_splits, partial_shapes, results_of
+from gpu_kernels.partial_results import (
+    answer_arguments,
+    merge_splits,
+    partial_shapes,
+    results_of,
+)
 from gpu_kernels.random_offsets import random_state, shares_offsets
 from gpu_kernels.request import (
     DecodeRequest,
@@ -133,10 +138,11 @@ def s2anta_flash_decode(
         state_ptr=state, part_ptr=parts[0], max_ptr=parts[1], sum_ptr=parts[2], rows_ptr=rows,
         samples=samples, rows_per_head=most_rows, layer=layer,
         splits=chosen.splits, splits_per_program=chosen.splits_per_program,
-        splits_per_result=chosen.splits_per_result,
+        SPLITS_PER_RESULT=chosen.splits_per_result, **answer_arguments(request, chosen, out, lse),
         HEADS=heads, BLOCKS=blocks, BLOCK_N=tile, COLUMNS=max(MIN_COLUMNS, heads),
         SAMPLES=at_once, SHARED=shared,
         num_warps=chosen.num_warps, num_stages=chosen.num_stages, **first_launch(q.device),
     )
-    merge_splits(request, parts, out, lse, chosen)
+    if results_of(chosen) > 1:
+        merge_splits(request, parts, out, lse, chosen)
     return answer(out, lse, return_lse)

@@ -92,18 +92,21 @@ def test_any_number_of_splits(device, splits):
     torch.testing.assert_close(out.double(), exact, rtol=0, atol=1e-5)
 
 
-@pytest.mark.parametrize("splits", [7, 16])
+@pytest.mark.parametrize("splits", [7, 16, 38])
 def test_programs_that_share_splits_change_no_bit(device, splits):
     q, k, v = make(device, batch=4, context=600)
     lens = lengths(device, 600, 0, 40, 333)
-    outs = [
-        dense_decode(q, k, v, seq_lens=lens, launch=LaunchPlan(32, 4, 2, splits, programs))
+    (out, lse), *others = [
+        dense_decode(q, k, v, seq_lens=lens, return_lse=True,
+                     launch=LaunchPlan(16, 4, 2, splits, programs))
         for programs in (None, 1, 2, 3, 5)
     ]
-    exact, _ = exact_decode(q, k, v, seq_lens=lens)
-    torch.testing.assert_close(outs[0].double(), exact, rtol=0, atol=1e-5)
-    for out in outs[1:]:
-        assert torch.equal(out, outs[0])
+    exact, exact_lse = exact_decode(q, k, v, seq_lens=lens)
+    torch.testing.assert_close(out.double(), exact, rtol=0, atol=1e-5)
+    torch.testing.assert_close(lse.double(), exact_lse, rtol=1e-5, atol=1e-4)
+    for other, other_lse in others:
+        assert torch.equal(other, out)
+        assert torch.equal(other_lse, lse)
 
 
 def test_strided_caches_and_queries(device):

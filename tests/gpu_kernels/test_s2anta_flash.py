@@ -101,7 +101,7 @@ def test_same_seed_and_step_repeat_bitwise_alone_and_in_a_batch(device):
     assert torch.equal(together[0], alone[0])
 
 
-@pytest.mark.parametrize(("splits", "samples"), [(7, 20), (16, 90)])
+@pytest.mark.parametrize(("splits", "samples"), [(7, 20), (16, 90), (38, 40)])
 def test_programs_that_share_splits_change_no_bit(device, splits, samples):
     q, k, v = make(device, batch=4, context=600)
     lens = lengths(device, 600, 0, 40, 333)
