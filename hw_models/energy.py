@@ -30,11 +30,15 @@ OTHER_ARITHMETIC = "other arithmetic"
 
 @dataclass(frozen=True)
 class EnergyPart:
-    """One term of a sum: what it is for, where it was metered, and in which phase (None: all)."""
+    """One term of a sum: what it is for, where it was metered, and in which phase (None: all).
+
+    constant: dotted path in the accelerator of the constant that the term is proportional to.
+    """
 
     name: str
     boundary: Boundary
     phase: Phase | None
+    constant: str
     energy_j: Interval
 
 
@@ -76,14 +80,14 @@ def energy(
             + did_you_mean(account, accelerator.accounts)
         ))
     composed = accelerator.accounts[account].composes
-    parts: dict[tuple[str, Boundary, Phase | None], Interval] = {}
+    parts: dict[tuple[str, Boundary, Phase | None, str], Interval] = {}
     for part in _terms(lowered, accelerator, account, time_s):
         if part.boundary not in composed:
             raise MixedBoundariesError(Problem(
                 f"{accelerator.name}: '{part.name}' stands at boundary {part.boundary}, which "
                 f"account '{account}' does not compose (it has: {', '.join(composed)})"
             ))
-        key = part.name, part.boundary, part.phase
+        key = part.name, part.boundary, part.phase, part.constant
         parts[key] = parts.get(key, ZERO) + part.energy_j
     total = sum(parts.values(), ZERO)
     return EnergyReport(
@@ -112,7 +116,10 @@ def _terms(
     yield from _arithmetic(lowered, accelerator, account)
     if account in accelerator.static:
         static = accelerator.static[account]
-        yield EnergyPart("static", static.boundary, None, time_s.times(static.power.interval))
+        yield EnergyPart(
+            "static", static.boundary, None, f"static.{account}.power",
+            time_s.times(static.power.interval),
+        )
 
 
 def _memory(lowered: Lowered, accelerator: Accelerator, account: str) -> Iterator[EnergyPart]:
@@ -125,14 +132,16 @@ def _memory(lowered: Lowered, accelerator: Accelerator, account: str) -> Iterato
         per_bit = cost.read if reading else cost.write
         moved = ledger.stream_bytes(key, "moved")
         yield EnergyPart(
-            "main memory read" if reading else "main memory write",
-            cost.boundary, key.phase, per_bit.interval * (moved * BITS * PICO),
+            "main memory read" if reading else "main memory write", cost.boundary, key.phase,
+            f"memory.energy.{account}.{'read' if reading else 'write'}",
+            per_bit.interval * (moved * BITS * PICO),
         )
         if key.pattern is Pattern.GATHER and cost.activation and memory.row_bytes:
             granule = ledger.granularity_bytes
             segment = -(-key.segment_bytes // granule) * granule
             activations = segments.unique * activation_extra(segment, memory.row_bytes)
             yield EnergyPart("row activation", cost.boundary, key.phase,
+                             f"memory.energy.{account}.activation",
                              cost.activation.interval * (activations * PICO))
 
 
@@ -145,11 +154,13 @@ def _buffer(lowered: Lowered, accelerator: Accelerator, account: str) -> Iterato
         bits = ledger.stream_bytes(key, "moved") * BITS * PICO
         reading = key.direction is Direction.READ
         if key.level is Level.SCRATCH:
-            per_bit = cost.read if reading else cost.write
-            yield EnergyPart("buffer", cost.boundary, key.phase, per_bit.interval * bits)
+            way, per_bit = ("read", cost.read) if reading else ("write", cost.write)
+            yield EnergyPart("buffer", cost.boundary, key.phase,
+                             f"buffer.energy.{account}.{way}", per_bit.interval * bits)
         elif reading and buffer.stages_main_reads:
-            yield EnergyPart("staging", cost.boundary, key.phase,
-                             (cost.write.interval + cost.read.interval) * bits)
+            for way, per_bit in (("write", cost.write), ("read", cost.read)):
+                yield EnergyPart("staging", cost.boundary, key.phase,
+                                 f"buffer.energy.{account}.{way}", per_bit.interval * bits)
 
 
 def _arithmetic(
@@ -161,7 +172,10 @@ def _arithmetic(
             raise _uncharged(account, f"unit '{work.unit}' of {accelerator.name}")
         name = _OP_PARTS.get(work.op.kind, OTHER_ARITHMETIC)
         per_op = cost.per_op_pj(work.op.kind, work.op.dtype)
-        yield EnergyPart(name, cost.boundary, work.op.phase, per_op * (work.count * PICO))
+        entry = (
+            f"arithmetic.units.{work.unit}.energy.{account}.ops.{work.op.kind}.{work.op.dtype}"
+        )
+        yield EnergyPart(name, cost.boundary, work.op.phase, entry, per_op * (work.count * PICO))
 
 
 def _charged(energies: Mapping[str, Cost], account: str, what: str) -> Cost:

@@ -15,10 +15,12 @@ def energy_parts(view: View) -> Section:
         title="Energy",
         question="Where does the energy go?",
         answer=_answer(view),
-        figures=(Figure("energy"),),
+        figures=(Figure("energy"), Figure("tornado", "Which constants matter most")),
         how_to_read="Joules by part; black: the range of the whole that the constants' low and "
         "high ends imply, all at their low or high end together. An account never mixes with "
-        "another: the same read costs several times more at the board than at the memory device.",
+        "another: the same read costs several times more at the board than at the memory device. "
+        "Below: the energy of one point with one constant at its low or high end, all others as "
+        "they are; of the picked point, or of the cheapest within the error budget.",
     )
 
 

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
 POINTS = "points"
-ROUNDED = frozenset({"energy", "operations", "streams"})
+ROUNDED = frozenset({"energy", "operations", "streams", "busy"})
 """Detail tables, whose numbers are drawn and never exported."""
 
 _NUMBERS = (
@@ -39,7 +39,10 @@ def page_tables(view: View) -> dict[str, pd.DataFrame]:
     rows = points[["case", "accelerator", "method"]].assign(row=range(len(points)))
     tables = {POINTS: points}
     for name, frame, keys in (
-        ("energy", view.energy, ["account", "part", "boundary", "low_j", "nominal_j", "high_j"]),
+        ("energy", view.energy, [
+            "account", "part", "boundary", "constant", "low_j", "nominal_j", "high_j",
+        ]),
+        ("busy", view.busy, ["resource", "low_s", "nominal_s", "high_s"]),
         ("operations", view.operations, ["phase", "kind", "dtype", "count"]),
         ("streams", view.streams, [
             "tensor", "level", "logical_bytes", "unique_bytes", "moved_bytes", "workspace_bytes",
@@ -48,7 +51,8 @@ def page_tables(view: View) -> dict[str, pd.DataFrame]:
         on = [c for c in ("case", "accelerator", "method") if c in frame.columns]
         joined = frame.merge(rows, on=on).sort_values("row", kind="stable")
         tables[name] = joined[["row", *keys]]
-    return tables
+    constants = view.tables.constants
+    return tables | {"constants": constants.assign(unverified=constants["unverified"].astype(int))}
 
 
 def page_points(view: View) -> pd.DataFrame:

@@ -29,7 +29,11 @@ STREAM_COLUMNS: tuple[str, ...] = (
     "logical_bytes", "unique_bytes", "moved_bytes", "workspace_bytes",
 )
 ENERGY_COLUMNS: tuple[str, ...] = (
-    "point", "accelerator", "account", "part", "boundary", "low_j", "nominal_j", "high_j",
+    "point", "accelerator", "account", "part", "boundary", "constant", "low_j", "nominal_j",
+    "high_j",
+)
+BUSY_COLUMNS: tuple[str, ...] = (
+    "point", "accelerator", "resource", "low_s", "nominal_s", "high_s",
 )
 CONSTANT_COLUMNS: tuple[str, ...] = (
     "accelerator", "path", "value", "low", "high", "unit", "boundary", "source", "confidence",
@@ -52,7 +56,9 @@ class ReportTables:
     operations: operation counts as the accelerator runs them (`OPERATION_COLUMNS`); where it
         cannot, as the method asks for them.
     streams: byte streams of each point (`STREAM_COLUMNS`).
-    energy: joules by part and boundary, per account (`ENERGY_COLUMNS`).
+    energy: joules by part and boundary, per account, and the path of the constant that each is
+        proportional to (`ENERGY_COLUMNS`).
+    busy: seconds for which each resource of an accelerator works (`BUSY_COLUMNS`).
     constants: every catalogue number that entered a result (`CONSTANT_COLUMNS`).
     more: further tables of the run by name, for the sections that look for them.
 
@@ -66,6 +72,7 @@ class ReportTables:
     operations: pd.DataFrame
     streams: pd.DataFrame
     energy: pd.DataFrame
+    busy: pd.DataFrame
     constants: pd.DataFrame
     notes: list[str] = field(default_factory=list)
     provenance: dict[str, object] = field(default_factory=dict)
@@ -75,7 +82,7 @@ class ReportTables:
     def __post_init__(self) -> None:
         wanted = {
             "points": POINT_COLUMNS, "operations": OPERATION_COLUMNS, "streams": STREAM_COLUMNS,
-            "energy": ENERGY_COLUMNS, "constants": CONSTANT_COLUMNS,
+            "energy": ENERGY_COLUMNS, "busy": BUSY_COLUMNS, "constants": CONSTANT_COLUMNS,
         }
         for table, columns in wanted.items():
             missing = [c for c in columns if c not in getattr(self, table).columns]

@@ -15,10 +15,12 @@ def time_bounds(view: View) -> Section:
         title="Time",
         question="How long does a step take at least, and what holds it up?",
         answer=_answer(view),
-        figures=(Figure("time"),),
+        figures=(Figure("time"), Figure("roofline", "Roofline")),
         how_to_read="Bar: every resource works at once, and the slowest decides (its colour); its "
         "line is the range from the constants. Diamond: one resource after the other. A real "
-        "machine lies between, and pays latencies and launches on top.",
+        "machine lies between, and pays latencies and launches on top. Roofline: operations of the "
+        "busiest unit over bytes moved and over time; sloped, the memory at its streaming "
+        "efficiency; level, the rates of the units. A point on a roof is held up by it.",
     )
 
 

@@ -217,11 +217,23 @@ class View:
 
     @cached_property
     def energy(self) -> pd.DataFrame:
-        """Joules by case, accelerator, account, method, part, boundary, where all datasets fit."""
-        sums = self._sums(
-            "energy", ["accelerator", "account", "part", "boundary"],
+        """Joules by case, accelerator, account, method, part, boundary and constant.
+
+        Only where all datasets of the case fit.
+        """
+        return self._where_it_fits(self._sums(
+            "energy", ["accelerator", "account", "part", "boundary", "constant"],
             ["low_j", "nominal_j", "high_j"],
-        )
+        ))
+
+    @cached_property
+    def busy(self) -> pd.DataFrame:
+        """Busy seconds by case, accelerator, method and resource, where all datasets fit."""
+        return self._where_it_fits(self._sums(
+            "busy", ["accelerator", "resource"], ["low_s", "nominal_s", "high_s"]
+        ))
+
+    def _where_it_fits(self, sums: pd.DataFrame) -> pd.DataFrame:
         fits = self.means.loc[self.means["fits"], ["case", "accelerator", "method"]]
         return sums.merge(fits, on=["case", "accelerator", "method"])
 

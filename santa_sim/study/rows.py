@@ -158,17 +158,31 @@ def streams(number: int, result: PointResult) -> Iterator[Row]:
 def energy_parts(
     number: int, evaluation: Evaluation, accelerator: str, runs: int
 ) -> Iterator[Row]:
-    """Yield joules by account, part and boundary, phases summed."""
+    """Yield joules by account, part, boundary and constant, phases summed."""
     for account, report in evaluation.energy.items():
-        totals: dict[tuple[str, str], list[float]] = {}
+        totals: dict[tuple[str, str, str], list[float]] = {}
         for part in report.parts:
-            sums = totals.setdefault((part.name, str(part.boundary)), [0.0, 0.0, 0.0])
+            key = part.name, str(part.boundary), part.constant
+            sums = totals.setdefault(key, [0.0, 0.0, 0.0])
             for i, end in enumerate((part.energy_j.low, part.energy_j.nominal, part.energy_j.high)):
                 sums[i] += end
-        for (name, boundary), (low, nominal, high) in totals.items():
+        for (name, boundary, constant), (low, nominal, high) in totals.items():
             yield {"point": number, "accelerator": accelerator, "account": account, "part": name,
-                   "boundary": boundary, "low_j": low / runs, "nominal_j": nominal / runs,
-                   "high_j": high / runs}
+                   "boundary": boundary, "constant": constant, "low_j": low / runs,
+                   "nominal_j": nominal / runs, "high_j": high / runs}
+
+
+def busy(number: int, evaluation: Evaluation, accelerator: str, runs: int) -> Iterator[Row]:
+    """Yield the seconds for which each resource works, phases summed."""
+    totals: dict[str, list[float]] = {}
+    for resources in evaluation.time.busy_s.values():
+        for resource, time in resources.items():
+            sums = totals.setdefault(resource, [0.0, 0.0, 0.0])
+            for i, end in enumerate((time.low, time.nominal, time.high)):
+                sums[i] += end
+    for resource, (low, nominal, high) in totals.items():
+        yield {"point": number, "accelerator": accelerator, "resource": resource,
+               "low_s": low / runs, "nominal_s": nominal / runs, "high_s": high / runs}
 
 
 def constants(accelerator: Accelerator) -> Iterator[Row]:
@@ -191,6 +205,7 @@ class Collector:
     operations: list[Row] = field(default_factory=list)
     streams: list[Row] = field(default_factory=list)
     energy: list[Row] = field(default_factory=list)
+    busy: list[Row] = field(default_factory=list)
 
     @property
     def constants(self) -> list[Row]:
@@ -214,6 +229,7 @@ class Collector:
             self.energy.extend(
                 energy_parts(point.number, evaluation, accelerator.name, result.runs)
             )
+            self.busy.extend(busy(point.number, evaluation, accelerator.name, result.runs))
 
     def add_streams(self, point: Point, result: PointResult) -> None:
         """Take in the byte streams of a point, which no accelerator changes."""
@@ -239,4 +255,5 @@ def joined(parts: Iterable[Collector], accelerators: Sequence[Accelerator]) -> C
         whole.operations.extend(part.operations)
         whole.streams.extend(part.streams)
         whole.energy.extend(part.energy)
+        whole.busy.extend(part.busy)
     return whole

@@ -59,7 +59,7 @@ class StudyResult:
             title=self.study.title, question=self.study.question, study_name=self.study.name,
             points=self.tables.points[done].reset_index(drop=True),
             operations=self.tables.operations, streams=self.tables.streams,
-            energy=self.tables.energy, constants=self.tables.constants,
+            energy=self.tables.energy, busy=self.tables.busy, constants=self.tables.constants,
             notes=[*self.failed, *self.notes], provenance=provenance, study_text=study_text,
         )
 

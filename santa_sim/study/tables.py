@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from santa_sim.report.tables import (
+    BUSY_COLUMNS,
     CONSTANT_COLUMNS,
     ENERGY_COLUMNS,
     OPERATION_COLUMNS,
@@ -43,6 +44,7 @@ class ResultTables:
     operations: pd.DataFrame
     streams: pd.DataFrame
     energy: pd.DataFrame
+    busy: pd.DataFrame
     constants: pd.DataFrame
 
 
@@ -53,6 +55,7 @@ def frames(collected: Collector) -> ResultTables:
         operations=_frame(collected.operations, OPERATION_COLUMNS),
         streams=_frame(collected.streams, STREAM_COLUMNS),
         energy=_frame(collected.energy, ENERGY_COLUMNS),
+        busy=_frame(collected.busy, BUSY_COLUMNS),
         constants=_frame(collected.constants, CONSTANT_COLUMNS),
     )
 

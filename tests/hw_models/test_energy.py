@@ -5,6 +5,7 @@ from tiny_accelerator import op, segments, stream, tiny
 
 from hw_models.accelerator import Accelerator
 from hw_models.boundary import Boundary, MixedBoundariesError
+from hw_models.catalogue import constants_used, load_accelerator
 from hw_models.energy import activation_extra, energy
 from hw_models.evaluate import Evaluation, evaluate
 from hw_models.ledger import (
@@ -57,7 +58,12 @@ def evaluated(ledger=EVERYTHING, accelerator=None) -> Evaluation:
 
 
 def parts(report):
-    return {(part.name, part.phase): part.energy_j for part in report.parts}
+    """Return (part, phase) -> joules, summed over the constants behind them."""
+    sums = {}
+    for part in report.parts:
+        key = part.name, part.phase
+        sums[key] = sums[key] + part.energy_j if key in sums else part.energy_j
+    return sums
 
 
 def picojoules(interval):
@@ -222,6 +228,29 @@ def test_streams_of_one_phase_and_direction_share_one_part():
 def test_a_stream_pays_no_extra_activation():
     ledger = Ledger({}, {stream(Tensor.V, 256): segments(4)})
     assert set(evaluated(ledger).energy["device"].by_name()) == {"main memory read"}
+
+
+@pytest.mark.parametrize("account", ["device", "board"])
+@pytest.mark.parametrize("name", ["h200_sxm", "edge_ternary_7nm_sram", "rtx_6000_ada"])
+def test_every_term_has_the_range_of_the_constant_that_it_names(name, account):
+    accelerator = load_accelerator(name)
+    rows = {row.path: row for row in constants_used(accelerator)}
+    ledger = Ledger({op(Phase.VALUE, OpKind.ADD): 300}, EVERYTHING.streams)
+    report = evaluated(ledger, accelerator).energy[account]
+    assert len(report.parts) > 4
+    for part in report.parts:
+        row, energy_j = rows[part.constant], part.energy_j
+        # an operation is charged its entry times the overhead of its unit, static power lasts
+        factor = rows.get(part.constant.split(".ops.")[0] + ".overhead.factor")
+        if part.name == "static":
+            factor = evaluated(ledger, accelerator).time.time_s
+            factor_ends = factor.low, factor.nominal, factor.high
+        else:
+            factor_ends = (factor.low, factor.value, factor.high) if factor else (1.0, 1.0, 1.0)
+        for end, own, times in ((energy_j.low, row.low, factor_ends[0]),
+                                (energy_j.high, row.high, factor_ends[2])):
+            assert end * row.value * factor_ends[1] == pytest.approx(
+                energy_j.nominal * own * times, rel=1e-12)
 
 
 def test_staging_writes_and_reads_each_byte_of_main_memory_once():

@@ -5,6 +5,7 @@ from dataclasses import dataclass, field, replace
 import pandas as pd
 
 from santa_sim.report.tables import (
+    BUSY_COLUMNS,
     CONSTANT_COLUMNS,
     ENERGY_COLUMNS,
     OPERATION_COLUMNS,
@@ -17,6 +18,12 @@ QO_HEADS, KV_HEADS, HEAD_DIM, ROW_BYTES = 8, 2, 64, 128
 PJ_PER_OP = {"multiply": 0.3, "add": 0.1, "exp": 1.0, "random_bits": 0.1, "divide": 1.0,
              "shift": 0.02}
 PARTS = {"multiply": "multiply", "add": "add", "exp": "exp", "random_bits": "random bits"}
+UNIT = "arithmetic.units.vector"
+CONSTANTS = {
+    "main memory read": "memory.energy.{1}.read", "buffer": "buffer.energy.device.read",
+    "multiply": "{0}.energy.{1}.ops.multiply.bf16", "static": "static.{1}.power",
+}
+"""Part -> the constant behind it; all others share one."""
 LOW, HIGH = 0.5, 2.0
 
 
@@ -78,6 +85,7 @@ class Rows:
     operations: list = field(default_factory=list)
     streams: list = field(default_factory=list)
     energy: list = field(default_factory=list)
+    busy: list = field(default_factory=list)
 
 
 def relative_error(data: Data, method: Method) -> float:
@@ -164,8 +172,13 @@ def put(rows: Rows, number: int, data: Data, method: Method, machine: Machine) -
         "time_s": time_s if fits else nan, "time_low_s": 0.9 * time_s if fits else nan,
         "time_high_s": 1.3 * time_s if fits else nan,
         "time_no_overlap_s": work + transfer if fits else nan,
-        "bound": ("memory" if transfer >= work else "unit") if fits else "",
+        "bound": ("memory" if transfer >= work else "vector") if fits else "",
     }
+    if fits:
+        rows.busy += [
+            dict(zip(BUSY_COLUMNS, (number, machine.name, r, 0.9 * s, s, 1.3 * s), strict=True))
+            for r, s in (("memory", transfer), ("vector", work))
+        ]
     rows.operations += [
         dict(zip(OPERATION_COLUMNS, (number, machine.name, *key, n), strict=True))
         for key, n in ops.items()
@@ -184,7 +197,9 @@ def put(rows: Rows, number: int, data: Data, method: Method, machine: Machine) -
                 parts["static", "board_static"] = 100.0 * time_s
         for (part, boundary), joules in parts.items():
             rows.energy.append(dict(zip(ENERGY_COLUMNS, (
-                number, machine.name, account, part, boundary, LOW * joules, joules, HIGH * joules
+                number, machine.name, account, part, boundary,
+                CONSTANTS.get(part, "{0}.energy.{1}.ops.add.fp32").format(UNIT, account),
+                LOW * joules, joules, HIGH * joules,
             ), strict=True)))
         total = sum(parts.values()) if parts else nan
         row |= {f"{account}_energy_j": total, f"{account}_energy_low_j": LOW * total,
@@ -199,16 +214,19 @@ def constants(machine: Machine) -> list[dict]:
             machine.name, path, value, LOW * value, HIGH * value, unit, boundary,
             f"Maker & Co, '{machine.title}', table 2", confidence, unverified), strict=True))
 
-    unit = "arithmetic.units.vector"
+    accounts, unit = machine.accounts, UNIT
     return [
         one("memory.peak_bandwidth", machine.bandwidth, "B/s", ""),
+        one("memory.streaming_efficiency", 1.0, "1", ""),
         *(one(f"memory.energy.{a}.read", machine.pj_per_bit, "pJ/bit", "dram_device")
-          for a in machine.accounts),
+          for a in accounts),
+        *([one("static.board.power", 100.0, "W", "board_static")] if "board" in accounts else []),
         one("buffer.energy.device.read", 0.1, "pJ/bit", "on_chip_sram", "judgement"),
         one(f"{unit}.rate", machine.rate, "op/s", "", "judgement"),
-        one(f"{unit}.energy.device.ops.add.fp32", 0.1, "pJ/op", "functional_unit"),
-        *([one(f"{unit}.energy.device.ops.multiply.bf16", 0.3, "pJ/op", "functional_unit")]
-          if machine.multiplies else []),
+        *(one(f"{unit}.energy.{a}.ops.add.fp32", 0.1, "pJ/op", "functional_unit")
+          for a in accounts),
+        *(one(f"{unit}.energy.{a}.ops.multiply.bf16", 0.3, "pJ/op", "functional_unit")
+          for a in accounts if machine.multiplies),
     ]
 
 
@@ -233,6 +251,7 @@ def make_tables(data=DATA, methods=METHODS, machines=MACHINES) -> ReportTables:
         operations=pd.DataFrame(rows.operations, columns=list(OPERATION_COLUMNS)),
         streams=pd.DataFrame(streamed, columns=list(STREAM_COLUMNS)),
         energy=pd.DataFrame(rows.energy, columns=list(ENERGY_COLUMNS)),
+        busy=pd.DataFrame(rows.busy, columns=list(BUSY_COLUMNS)),
         constants=pd.DataFrame([r for m in machines for r in constants(m)],
                                columns=list(CONSTANT_COLUMNS)),
         notes=["Scores are those of a model with 4-bit weights."],

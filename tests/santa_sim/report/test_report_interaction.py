@@ -10,7 +10,7 @@ from visit import Visit, view_hash
 
 SINGLE = 2.0**-23
 """Relative error of a number of a point, which the page holds in float32."""
-UNITS = r"\d[\d,.]*(\]|\))?\s?([EPTGMkmµnpfa]?[JsB]\b|%|pJ/bit|[kMG]? ?(operations|tokens))"
+UNITS = r"\d[\d,.]*(\]|\))?\s?([EPTGMkmµnpfa]?[JsB]\b|%|pJ/bit|[kMGTP]? ?(operations|tokens|op/s))"
 
 
 def test_picked_points_are_the_bars_of_the_other_figures(live, points):
@@ -44,7 +44,8 @@ def test_picked_points_are_the_bars_of_the_other_figures(live, points):
 def test_hover_texts_carry_units(live):
     live.set(accelerator=None)
     for figure in (
-        "pareto", "bytes", "operations", "energy", "time", "scaling", "break_even",
+        "pareto", "bytes", "operations", "energy", "time", "scaling", "break_even", "tornado",
+        "roofline",
     ):
         texts = [text for t in live.drawn(figure) if not t["skip"] for text in t["hover"] if text]
         assert texts, figure

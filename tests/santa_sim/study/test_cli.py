@@ -15,7 +15,7 @@ from santa_sim.study.output import OutputFolder
 
 FILES = {
     "results.parquet", "results.csv", "provenance.json", "study.yaml", "report.html",
-    "operations.parquet", "streams.parquet", "energy.parquet", "constants.parquet",
+    "operations.parquet", "streams.parquet", "energy.parquet", "busy.parquet", "constants.parquet",
 }
 TABLES = [name for name in FILES if name.endswith((".parquet", ".csv"))]
 

@@ -20,7 +20,7 @@ from santa_sim.study import run_study, worker
 from santa_sim.study.engines import SerialExecutor
 
 TABLES = ("results.parquet", "results.csv", "operations.parquet", "streams.parquet",
-          "energy.parquet", "constants.parquet", "study.yaml")
+          "energy.parquet", "busy.parquet", "constants.parquet", "study.yaml")
 
 SMALL = """\
 name: killed
