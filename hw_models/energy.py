@@ -79,6 +79,22 @@ def energy(
             f"{accelerator.name} has no account '{account}'"
             + did_you_mean(account, accelerator.accounts)
         ))
+    parts, total = summed(lowered, accelerator, account, time_s)
+    return EnergyReport(
+        account=account,
+        parts=tuple(EnergyPart(*key, joules) for key, joules in parts.items()),
+        total_j=total,
+        average_power_w=total.nominal / time_s.nominal if time_s.nominal else 0.0,
+    )
+
+
+def summed(
+    lowered: Lowered, accelerator: Accelerator, account: str, time_s: Interval
+) -> tuple[dict[tuple[str, Boundary, Phase | None], Interval], Interval]:
+    """Return the terms of an account by (name, boundary, phase), and their sum; joules.
+
+    Raises `MixedBoundariesError` like `energy`.
+    """
     composed = accelerator.accounts[account].composes
     parts: dict[tuple[str, Boundary, Phase | None, str], Interval] = {}
     for part in _terms(lowered, accelerator, account, time_s):
@@ -89,13 +105,7 @@ def energy(
             ))
         key = part.name, part.boundary, part.phase, part.constant
         parts[key] = parts.get(key, ZERO) + part.energy_j
-    total = sum(parts.values(), ZERO)
-    return EnergyReport(
-        account=account,
-        parts=tuple(EnergyPart(*key, joules) for key, joules in parts.items()),
-        total_j=total,
-        average_power_w=total.nominal / time_s.nominal if time_s.nominal else 0.0,
-    )
+    return parts, sum(parts.values(), ZERO)
 
 
 def activation_extra(segment_bytes: int, row_bytes: int) -> float:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Annotated, Literal, Self
+from typing import Annotated, Any, Literal, Self
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, model_validator
 
@@ -54,6 +54,8 @@ class Interval:
 
     def times(self, other: Interval) -> Interval:
         """Return the product of two non-negative quantities, end by end."""
+        if isinstance(other, Intervals):
+            return other.times(self)
         if self.low < 0 or other.low < 0:
             raise ValueError(f"only non-negative intervals multiply, got {self} and {other}")
         return Interval(
@@ -62,9 +64,51 @@ class Interval:
 
     def over(self, rate: Interval) -> Interval:
         """Return a non-negative quantity divided by a positive rate; a high rate gives the low."""
+        if isinstance(rate, Intervals):
+            return Intervals(self.low, self.nominal, self.high).over(rate)
         if self.low < 0 or rate.low <= 0:
             raise ValueError(f"needs a quantity >= 0 over a rate > 0, got {self} and {rate}")
         return Interval(self.low / rate.high, self.nominal / rate.nominal, self.high / rate.low)
+
+
+class Intervals(Interval):
+    """Intervals of like quantities on many machines: low, nominal and high are float64 [machines].
+
+    Every operation does to each element what `Interval` does to its one, in the same order, so that
+    both give the same bits. Nothing is checked on the way: results that are not finite show it.
+    """
+
+    low: Any
+    nominal: Any
+    high: Any
+
+    def __post_init__(self) -> None:
+        """Take any numbers."""
+
+    def __add__(self, other: Interval) -> Intervals:
+        return Intervals(
+            self.low + other.low, self.nominal + other.nominal, self.high + other.high
+        )
+
+    def __radd__(self, other: Interval) -> Intervals:
+        return Intervals(
+            other.low + self.low, other.nominal + self.nominal, other.high + self.high
+        )
+
+    def __mul__(self, factor: float) -> Intervals:
+        return Intervals(self.low * factor, self.nominal * factor, self.high * factor)
+
+    __rmul__ = __mul__
+
+    def times(self, other: Interval) -> Intervals:
+        """Return the products, end by end."""
+        return Intervals(
+            self.low * other.low, self.nominal * other.nominal, self.high * other.high
+        )
+
+    def over(self, rate: Interval) -> Intervals:
+        """Return the quotients; a high rate gives the low."""
+        return Intervals(self.low / rate.high, self.nominal / rate.nominal, self.high / rate.low)
 
 
 Figure = Annotated[float, Field(ge=0, strict=True)]

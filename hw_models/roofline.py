@@ -20,13 +20,7 @@ def roofline(lowered: Lowered, accelerator: Accelerator) -> TimeReport:
     and the buffer's own bandwidth take no time here. Seconds.
     Source: Williams, Waterman and Patterson, CACM 52(4), 2009, with one roof per unit.
     """
-    busy = _busy(lowered, accelerator)
-    per_resource: dict[str, Interval] = {}
-    total = ZERO
-    for resources in busy.values():
-        for resource, time in resources.items():
-            per_resource[resource] = per_resource.get(resource, ZERO) + time
-            total += time
+    busy, per_resource, total = resource_times(lowered, accelerator)
     if not per_resource:
         return TimeReport(ZERO, ZERO, "none", {}, {})
     times = per_resource.values()
@@ -40,6 +34,20 @@ def roofline(lowered: Lowered, accelerator: Accelerator) -> TimeReport:
         busy_s=busy,
         utilisation={r: t.nominal / overlapped.nominal for r, t in per_resource.items()},
     )
+
+
+def resource_times(
+    lowered: Lowered, accelerator: Accelerator
+) -> tuple[dict[Phase, dict[str, Interval]], dict[str, Interval], Interval]:
+    """Return seconds by phase and resource, by resource, and the sum of all."""
+    busy = _busy(lowered, accelerator)
+    per_resource: dict[str, Interval] = {}
+    total = ZERO
+    for resources in busy.values():
+        for resource, time in resources.items():
+            per_resource[resource] = per_resource.get(resource, ZERO) + time
+            total += time
+    return busy, per_resource, total
 
 
 def _busy(lowered: Lowered, accelerator: Accelerator) -> dict[Phase, dict[str, Interval]]:
