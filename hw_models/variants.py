@@ -54,7 +54,7 @@ def name_of(base: Accelerator, change: Change) -> str:
 
 
 def _words(change: Change) -> str:
-    return " ".join(f"{path}={value:g}" for path, value in change.items())
+    return " ".join(f"{path}={value:.12g}" for path, value in change.items())
 
 
 def _set(base: Accelerator, data: dict[str, Any], path: str, value: Any) -> None:
@@ -130,7 +130,7 @@ def stacked(base: Accelerator, changes: Sequence[Change]) -> Iterator[tuple[Stac
     """
     paths = tuple(changes[0])
     for path in paths:
-        for value in dict.fromkeys(change[path] for change in changes):
+        for _, value in dict.fromkeys((type(c[path]), c[path]) for c in changes):
             varied(base, {path: value})
     first = varied(base, changes[0])
     plain = [p for p in paths if not isinstance(_found(base, p), Constant)]

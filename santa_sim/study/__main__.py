@@ -113,7 +113,7 @@ def _run(options: argparse.Namespace, command: str) -> int:
         )
         write_tables(result, output.staging)
         write_record(record, resolved, output.staging)
-        computed = bool((result.frame["status"] == "ok").any())
+        computed = bool((result.tables.points["status"] == "ok").any())
         identity = None if result.failed else planned.identity
         try:
             if computed:
@@ -127,8 +127,8 @@ def _run(options: argparse.Namespace, command: str) -> int:
         output.publish(identity)
     say(*result.failed)
     if result.failed:
-        rows = len(result.frame)
-        bad = int((result.frame["status"] != "ok").sum())
+        rows = len(result.tables.points)
+        bad = int((result.tables.points["status"] != "ok").sum())
         say(f"{bad} of {rows} result rows failed; the same command tries them again")
     with lenient_stdout():
         if computed:

@@ -18,6 +18,8 @@ from santa_sim.study.spec import Seeds
 
 COST_S = 2.5e-3
 """Seconds per point and accelerator for costs and result rows, on one 2026 server core."""
+WIDE_ROW_S, WIDE_ROW_BYTES = 8e-6, 130
+"""Seconds and bytes on the disk per row of a wide study."""
 WORKER_BYTES = 250e6
 """Memory of a Python process with NumPy, Numba and the methods in it."""
 ROW_BYTES, LOG_BYTES = 6_000, 3_000
@@ -48,18 +50,20 @@ def estimate(plan: Plan, known: Container[str], workers: int, *, processes: bool
     workers: chunks that run at once; processes: whether each is a process of its own, with data of
     its own. Times a small call to learn how fast this machine is.
     """
-    rows = len(plan.points) * len(plan.loaded.accelerators)
+    detailed = len(plan.points) * len(plan.loaded.accelerators)
+    rows = plan.loaded.rows
     missing = [p for p in plan.points if p.key not in known]
     scale = machine_scale()
-    work = scale * (sum(p.seconds for p in missing) + COST_S * rows)
+    work = scale * (sum(p.seconds for p in missing) + COST_S * detailed)
+    work += scale * WIDE_ROW_S * rows if plan.loaded.wide else 0.0
     largest = max((_held_bytes(d.shape) for d in plan.loaded.datasets), default=0)
     copies = workers if processes else 2
     return Estimate(
         points=len(plan.points), known=len(plan.points) - len(missing), rows=rows,
         time_s=work / max(1, workers) + (2.0 if processes else 0.5),
         memory_bytes=_RUNNER_BYTES + copies * largest + (workers * WORKER_BYTES if processes else 0)
-        + rows * 2 * ROW_BYTES,
-        disk_bytes=rows * ROW_BYTES + len(plan.points) * LOG_BYTES,
+        + detailed * 2 * ROW_BYTES,
+        disk_bytes=detailed * ROW_BYTES + rows * WIDE_ROW_BYTES + len(plan.points) * LOG_BYTES,
     )
 
 

@@ -27,13 +27,19 @@ def expand(document: Document, at: KeyPath) -> Iterator[Document]:
     Raises `SpecError` if a block is malformed, empty, repeats a key, or expands beyond
     `MAX_ENTRIES`.
     """
-    entry = document.data
-    for part in at:
-        entry = entry[part]
-    for key in entry:
-        near = difflib.get_close_matches(key, _BLOCKS, n=1, cutoff=0.7)
-        if near and key not in _BLOCKS:
-            raise SpecError(document.problem((*at, key), f"unknown key; did you mean '{near[0]}'?"))
+    entry = _entry(document, at)
+    base = {key: value for key, value in entry.items() if key not in _BLOCKS}
+    lines = {
+        ("entry", *path[len(at):]): line
+        for path, line in document.lines.items() if path[: len(at)] == at
+    }
+    for choices in combinations(document, at, MAX_ENTRIES):
+        yield _with_choices(document, base, lines, choices)
+
+
+def combinations(document: Document, at: KeyPath, most: int) -> Iterator[list[Choice]]:
+    """Yield the choices of each combination of the blocks of an entry; raises like `expand`."""
+    entry = _entry(document, at)
     axes: list[list[list[Choice]]] = []
     for block in _BLOCKS:
         if block in entry:
@@ -41,16 +47,21 @@ def expand(document: Document, at: KeyPath) -> Iterator[Document]:
     total = 1
     for axis in axes:
         total *= len(axis)
-    if total > MAX_ENTRIES:
-        raise SpecError(document.problem(at, f"expands to {total:,} entries, over {MAX_ENTRIES:,}"))
-    base = {key: value for key, value in entry.items() if key not in _BLOCKS}
-    lines = {
-        ("entry", *path[len(at):]): line
-        for path, line in document.lines.items() if path[: len(at)] == at
-    }
+    if total > most:
+        raise SpecError(document.problem(at, f"expands to {total:,} entries, over {most:,}"))
     for combination in itertools.product(*axes):
-        choices = [choice for part in combination for choice in part]
-        yield _with_choices(document, base, lines, choices)
+        yield [choice for part in combination for choice in part]
+
+
+def _entry(document: Document, at: KeyPath) -> Any:
+    entry = document.data
+    for part in at:
+        entry = entry[part]
+    for key in entry:
+        near = difflib.get_close_matches(key, _BLOCKS, n=1, cutoff=0.7)
+        if near and key not in _BLOCKS:
+            raise SpecError(document.problem((*at, key), f"unknown key; did you mean '{near[0]}'?"))
+    return entry
 
 
 def _axes(

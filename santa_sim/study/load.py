@@ -6,13 +6,13 @@ import re
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from pathlib import Path
 from typing import Any, TypeVar
 
 from pydantic import BaseModel
 
 from hw_models.accelerator import Accelerator
-from hw_models.catalogue import load_accelerator
 from hw_models.problems import shown
 from hw_models.strict_yaml import (
     Document,
@@ -23,29 +23,52 @@ from hw_models.strict_yaml import (
     parse,
     validate,
 )
-from santa_sim.study.datasets import Dataset, Sources, beside, datasets, resolved
+from santa_sim.study.datasets import Dataset, Sources, datasets, resolved
 from santa_sim.study.expand import expand
+from santa_sim.study.machines import Machines, machines_of
 from santa_sim.study.spec import DataEntry, MethodEntry, Outline, Study
 
 Entry = TypeVar("Entry", bound=BaseModel)
+
+WIDE_ROWS = 20_000
+"""Result rows above which a study is wide: one table of results, details of unchanged machines."""
 
 
 @dataclass(frozen=True)
 class LoadedStudy:
     """A checked study with all that its file names.
 
-    datasets: what each data entry yields, in order. accelerators: in the order of the study.
+    datasets: what each data entry yields, in order. machines: in the order of the study.
     file, text: the study file and what stands in it; overrides: the `--set` texts.
     places: where in the file each dataset was asked for, for complaints that come up later.
     """
 
     study: Study
     datasets: tuple[Dataset, ...]
-    accelerators: tuple[Accelerator, ...]
+    machines: tuple[Machines, ...]
     file: Path
     text: str
     overrides: tuple[str, ...]
     places: tuple[Problem, ...]
+
+    @property
+    def rows(self) -> int:
+        """Rows of the result table."""
+        return (
+            len(self.datasets) * len(self.study.methods) * sum(len(m.names) for m in self.machines)
+        )
+
+    @property
+    def wide(self) -> bool:
+        """Whether there are too many rows for details and a report of each."""
+        return self.rows > WIDE_ROWS
+
+    @cached_property
+    def accelerators(self) -> tuple[Accelerator, ...]:
+        """Every accelerator; of a wide study the unchanged ones, which stand for the others."""
+        if self.wide:
+            return tuple({m.base.name: m.base for m in self.machines}.values())
+        return tuple(each for m in self.machines for each in m.all())
 
     def relocated(self, dataset: int, error: SpecError) -> SpecError:
         """Return the error with faults that name no file placed at the dataset's entry."""
@@ -79,15 +102,16 @@ def load_study(path: str | Path, overrides: Sequence[str] = ()) -> LoadedStudy:
             found.update((dataset, place) for dataset in datasets(entry, sources))
         except SpecError as error:
             problems.extend(_located(place, error))
-    names, accelerators = _accelerators(document, outline, folder, problems)
+    machines = _machines(document, outline, folder, problems)
     if problems:
         raise SpecError(dict.fromkeys(problems))
     study = Study(
         name=outline.name, title=outline.title, question=outline.question, level=outline.level,
-        seeds=outline.seeds, data=tuple(data), methods=tuple(methods), accelerators=names,
+        seeds=outline.seeds, data=tuple(data), methods=tuple(methods),
+        accelerators=tuple(m.entry for m in machines),
     )
     return LoadedStudy(
-        study, _told_apart(found), accelerators, Path(path), document.text,
+        study, _told_apart(found), machines, Path(path), document.text,
         tuple(overrides), tuple(found.values()),
     )
 
@@ -105,26 +129,24 @@ def _told_apart(found: Iterable[Dataset]) -> tuple[Dataset, ...]:
     return tuple(apart)
 
 
-def _accelerators(
+def _machines(
     document: Document, outline: Outline, folder: Path, problems: list[Problem]
-) -> tuple[tuple[str, ...], tuple[Accelerator, ...]]:
-    names: list[str] = []
-    loaded: dict[str, Accelerator] = {}
-    for i, text in enumerate(outline.accelerators):
+) -> tuple[Machines, ...]:
+    found: list[Machines] = []
+    for i, entry in enumerate(outline.accelerators):
         place = document.problem(("accelerators", i), "")
         try:
-            name = beside(text, folder, (".yaml", ".yml"))
-            accelerator = load_accelerator(name)
+            machines = machines_of(document, ("accelerators", i), entry, folder)
         except SpecError as error:
             problems.extend(_located(place, error))
             continue
-        if accelerator.name in loaded:
-            problems.append(
-                replace(place, message=f"accelerator '{accelerator.name}' is listed twice")
-            )
-        names.append(name)
-        loaded[accelerator.name] = accelerator
-    return tuple(names), tuple(loaded.values())
+        listed = Counter(machines.names)
+        listed.update(name for other in found for name in {*other.names} & {*listed})
+        twice = [name for name, times in listed.items() if times > 1]
+        if twice:
+            problems.append(replace(place, message=f"accelerator '{min(twice)}' is listed twice"))
+        found.append(machines)
+    return tuple(found)
 
 
 def _located(place: Problem, error: SpecError) -> list[Problem]:

@@ -23,6 +23,11 @@ def notes(loaded: LoadedStudy, lowering: Sequence[str]) -> tuple[str, ...]:
     else:
         found.append("Counts are closed-form expectations, so there is no output and no error.")
     found.extend(dict.fromkeys(d.caveat for d in loaded.datasets if d.caveat))
+    if loaded.wide:
+        found.append(
+            f"The study has {loaded.rows:,} results; details and this report are of the unchanged "
+            "machines, results.parquet holds all."
+        )
     for accelerator in loaded.accelerators:
         constants = constants_used(accelerator)
         weak = sum(row.unverified for row in constants)

@@ -170,9 +170,15 @@ def _sha256(file: Path) -> str:
 
 
 def write_tables(result: StudyResult, folder: Path) -> None:
-    """Write the result tables, byte for byte the same for the same results."""
-    _parquet(result.tables.points, folder / RESULTS[0])
-    result.tables.points.to_csv(folder / RESULTS[1], index=False, lineterminator="\n")
+    """Write the result tables, byte for byte the same for the same results.
+
+    The results of a wide study are Parquet alone: as text they would fill gigabytes.
+    """
+    if result.wide is not None:
+        result.wide.write(folder / RESULTS[0])
+    else:
+        _parquet(result.tables.points, folder / RESULTS[0])
+        result.tables.points.to_csv(folder / RESULTS[1], index=False, lineterminator="\n")
     for name in DETAILS:
         _parquet(getattr(result.tables, name), folder / f"{name}.parquet")
 

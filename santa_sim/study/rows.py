@@ -98,10 +98,7 @@ def on_accelerator(
         "misfit": "", "bound": "",
     }
     if isinstance(evaluation, Misfit):
-        missing = tuple(
-            replace(op, count=mean_count(op.count, runs)) for op in evaluation.missing
-        )
-        return {**row, "misfit": str(replace(evaluation, missing=missing))}
+        return {**row, "misfit": misfit_text(evaluation, runs)}
     time = evaluation.time
     row |= {
         "multiplies": mean_count(evaluation.lowered.ledger.count(OpKind.MULTIPLY), runs),
@@ -117,6 +114,12 @@ def on_accelerator(
                     f"{account}_energy_low_j": joules.low / runs,
                     f"{account}_energy_high_j": joules.high / runs}
     return row
+
+
+def misfit_text(misfit: Misfit, runs: int) -> str:
+    """Return what a machine lacks, with the counts of one run."""
+    missing = tuple(replace(op, count=mean_count(op.count, runs)) for op in misfit.missing)
+    return str(replace(misfit, missing=missing))
 
 
 def operations(

@@ -24,6 +24,7 @@ from santa_sim.study.progress import Progress, Step
 from santa_sim.study.result_log import ResultLog
 from santa_sim.study.spec import Study
 from santa_sim.study.tables import ResultTables, frames
+from santa_sim.study.wide import WideTable
 from santa_sim.study.worker import Chunk, ChunkDone
 
 if TYPE_CHECKING:
@@ -40,17 +41,20 @@ class StudyResult:
 
     study: resolved, every grid spelt out. tables: the result tables as data frames.
     failed: one sentence per point that could not be computed. notes: what a reader must know.
+    wide: the rows of all machines, where the study has too many for `tables`, which then hold the
+    unchanged ones.
     """
 
     study: Study
     tables: ResultTables
     failed: tuple[str, ...]
     notes: tuple[str, ...]
+    wide: WideTable | None = None
 
     @property
     def frame(self) -> pd.DataFrame:
         """One row per point and accelerator: the table that `results.parquet` holds."""
-        return self.tables.points
+        return self.tables.points if self.wide is None else self.wide.frame()
 
     def report_tables(self, provenance: dict[str, object], study_text: str) -> ReportTables:
         """Return what the report reads; raises `ValueError` if no point could be computed."""
@@ -122,6 +126,8 @@ class _Run:
     _failed: dict[int, list[str]] = field(default_factory=dict)
     _said: dict[int, list[str]] = field(default_factory=dict)
     _by_key: dict[str, list[Planned]] = field(default_factory=dict)
+    _errors: dict[str, str] = field(default_factory=dict)
+    _results: dict[str, PointResult] = field(default_factory=dict)
     _reused: int = 0
     _work: float = 0.0
     _work_done: float = 0.0
@@ -169,7 +175,17 @@ class _Run:
         said = dict.fromkeys(note for i in order for note in self._said.get(i, ()))
         failed = [sentence for i in order for sentence in self._failed.get(i, ())]
         tables = rows.joined((self._tables[i] for i in order), loaded.accelerators)
-        return StudyResult(loaded.study, frames(tables), tuple(failed), notes(loaded, tuple(said)))
+        wide = WideTable(loaded, self.plan.points, self._found) if loaded.wide else None
+        return StudyResult(
+            loaded.study, frames(tables), tuple(failed), notes(loaded, tuple(said)), wide
+        )
+
+    def _found(self, key: str) -> PointResult | str:
+        if key in self._errors:
+            return self._errors[key]
+        if self.log is not None and key in self.log:
+            return PointResult.from_dict(self.log.get(key))
+        return self._results[key]
 
     def _report(self, name: str) -> None:
         if self.progress is not None:
@@ -181,6 +197,7 @@ class _Run:
         return self._tables.setdefault(point.number, rows.Collector(self.plan.loaded.accelerators))
 
     def _fail(self, key: str, error: str) -> None:
+        self._errors[key] = error
         for planned in self._by_key[key]:
             point = planned.point
             self._collector(point).failed(point, error, self.plan.loaded.accelerators)
@@ -188,6 +205,8 @@ class _Run:
 
     def _cost(self, key: str, result: PointResult) -> None:
         """Cost a point on every accelerator, and keep what the lowering had to decide."""
+        if self.plan.loaded.wide and self.log is None:
+            self._results[key] = result
         for planned in self._by_key[key]:
             point = planned.point
             tables = self._collector(point)

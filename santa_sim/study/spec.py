@@ -83,7 +83,7 @@ class Outline(BaseModel):
     seeds: Seeds = Seeds()
     data: Annotated[list[dict[str, Any]], Field(min_length=1)]
     methods: Annotated[list[dict[str, Any]], Field(min_length=1)]
-    accelerators: Annotated[list[str], Field(min_length=1)]
+    accelerators: Annotated[list[str | dict[str, Any]], Field(min_length=1)]
 
 
 class DataEntry(BaseModel):
@@ -110,7 +110,7 @@ class Study(BaseModel):
     seeds: Seeds
     data: tuple[Data, ...]
     methods: tuple[Method, ...]
-    accelerators: tuple[str, ...]
+    accelerators: tuple[str | dict[str, Any], ...]
 
 
 _EXPANSIONS: dict[str, Any] = {
@@ -151,4 +151,11 @@ def study_schema() -> dict[str, Any]:
         definitions[name] = part
     schema["properties"]["data"]["items"] = {"$ref": "#/$defs/Data"}
     schema["properties"]["methods"]["items"] = {"$ref": "#/$defs/Method"}
+    schema["properties"]["accelerators"]["items"] = {"anyOf": [
+        {"type": "string"},
+        {
+            "type": "object", "required": ["base"], "additionalProperties": False,
+            "properties": {"base": {"type": "string"}, **_EXPANSIONS},
+        },
+    ]}
     return {"$schema": "https://json-schema.org/draft/2020-12/schema", **schema}

@@ -12,6 +12,7 @@ from santa_sim.report.selection import cheapest_within_budget, dense_row
 from santa_sim.report.tables import ReportTables
 from santa_sim.report.view import ERROR_BUDGET, Case, View
 from santa_sim.study.estimate import Estimate
+from santa_sim.study.machines import Machines
 from santa_sim.study.plan import Plan
 
 PIPED_COLUMNS = 110
@@ -27,14 +28,23 @@ def print_plan(plan: Plan, forecast: Estimate, target: Path) -> None:
         f"{study.title}",
         f"{len(data)} datasets: " + ", ".join(f"{d.name} n={d.context}" for d in data),
         f"{len(study.methods)} methods: " + ", ".join(map(label, study.methods)),
-        f"{len(loaded.accelerators)} accelerators: "
-        + ", ".join(a.name for a in loaded.accelerators),
+        f"{sum(len(m.names) for m in loaded.machines):,} accelerators: "
+        + ", ".join(_machine_words(m) for m in loaded.machines),
         f"level {study.level}, {study.seeds.count} seeds from {study.seeds.first}; "
         f"{forecast.points:,} points{there}, {forecast.rows:,} result rows -> {target}",
         f"about {_duration(forecast.time_s)}, {forecast.memory_bytes / 1e9:.1f} GB of memory, "
         f"{max(1, round(forecast.disk_bytes / 1e6)):,} MB of disk (within a factor of about two)",
     ]
     print("\n".join(lines))  # noqa: T201
+
+
+def _machine_words(machines: Machines) -> str:
+    if not machines.changes:
+        return machines.base.name
+    return (
+        f"{machines.base.name} with {len(machines.changes):,} choices of "
+        + " × ".join(machines.changes[0])
+    )
 
 
 def _duration(seconds: float) -> str:

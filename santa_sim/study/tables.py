@@ -65,11 +65,13 @@ def _frame(rows: list[Row], columns: tuple[str, ...]) -> pd.DataFrame:
 
     # column by column: a frame made from rows turns counts with gaps into float64
     return pd.DataFrame({
-        name: pd.array([row.get(name) for row in rows], dtype=_dtype(name)) for name in columns
+        name: pd.array([row.get(name) for row in rows], dtype=dtype_of_column(name))
+        for name in columns
     })
 
 
-def _dtype(column: str) -> Any:
+def dtype_of_column(column: str) -> Any:
+    """Return the type of a column of any result table, by its name."""
     if column in _COUNTS or column.endswith("_bytes"):
         return "Int64"
     if column in _FLAGS:
