@@ -23,7 +23,8 @@ def sources(view: View) -> Section:
     folds += [Fold(_title(view, name), _constants(view, name), name) for name in view.accelerators]
     if tables.provenance:
         folds.append(Fold("How this report was made", Table(
-            ("What", "Value"), tuple(_flat(tables.provenance))
+            ("What", "Value"),
+            tuple(_flat({k: v for k, v in tables.provenance.items() if k != "notes"}))
         )))
     if tables.study_text:
         folds.append(Fold("The study, as it was resolved", tables.study_text))

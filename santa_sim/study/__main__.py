@@ -111,6 +111,7 @@ def _run(options: argparse.Namespace, command: str) -> int:
         record = provenance(
             loaded, command=command, started=started, engine=engine, jobs=options.jobs
         )
+        record["notes"] = [*result.failed, *result.notes]
         write_tables(result, output.staging)
         write_record(record, resolved, output.staging)
         computed = bool((result.tables.points["status"] == "ok").any())

@@ -29,6 +29,8 @@ def provenance(
     now = datetime.now(UTC)
     return {
         "study": {
+            "name": loaded.study.name, "title": loaded.study.title,
+            "question": loaded.study.question,
             "file": str(loaded.file), "overrides": list(loaded.overrides),
             "sha256": hashlib.sha256(loaded.text.encode()).hexdigest(), "text": loaded.text,
             "seeds": loaded.study.seeds.model_dump(),
