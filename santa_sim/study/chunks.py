@@ -29,7 +29,9 @@ digit, on one 2026 server core; the run itself then corrects their scale."""
 
 def task_seconds(shape: Shape, method: Any, level: str, seeds: Seeds) -> float:
     """Return a rough estimate of what a task takes on one core; seconds."""
-    runs = shape.steps * (seeds.count if is_random(method) and level == "sampled" else 1)
+    # with a precision, between the first look and the last: their geometric mean
+    often = seeds.count if seeds.precision is None else round((seeds.count * seeds.cap) ** 0.5)
+    runs = shape.steps * (often if is_random(method) and level == "sampled" else 1)
     heads = shape.simulated_qo_heads
     pairs = heads * shape.rows
     scores = scores_of(method)

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 from hw_models.catalogue import constants_used
 from santa_sim.study.load import LoadedStudy
+from santa_sim.study.spec import Seeds
 
 
 def notes(loaded: LoadedStudy, lowering: Sequence[str]) -> tuple[str, ...]:
@@ -17,8 +18,8 @@ def notes(loaded: LoadedStudy, lowering: Sequence[str]) -> tuple[str, ...]:
     ]
     if study.level == "sampled":
         found.append(
-            f"Errors are ‖out − exact‖/‖exact‖ per head, averaged over heads and over "
-            f"{study.seeds.count} seeds from {study.seeds.first}; intervals are 95 % confidence."
+            "Errors are ‖out − exact‖/‖exact‖ per head, averaged over heads and over "
+            f"{_seeds(study.seeds)}; intervals are 95 % confidence."
         )
     else:
         found.append("Counts are closed-form expectations, so there is no output and no error.")
@@ -37,3 +38,22 @@ def notes(loaded: LoadedStudy, lowering: Sequence[str]) -> tuple[str, ...]:
                 "unverified; they are marked in the table of sources."
             )
     return (*found, *lowering)
+
+
+def _seeds(seeds: Seeds) -> str:
+    if seeds.precision is None:
+        return f"{seeds.count} seeds from {seeds.first}"
+    return (
+        f"{seeds.count} to {seeds.cap} seeds from {seeds.first}, until half the interval is "
+        f"{100 * seeds.precision:g} % of the error"
+    )
+
+
+def unprecise(points: int, seeds: Seeds) -> tuple[str, ...]:
+    """Return what to say of points whose error is known less well than asked for."""
+    if not points:
+        return ()
+    return (
+        f"{points} points reached the cap of {seeds.cap} seeds before half their interval was "
+        f"{100 * (seeds.precision or 0):g} % of the error.",
+    )

@@ -12,6 +12,7 @@ from santa_sim.study.load import LoadedStudy
 from santa_sim.study.output import study_text
 from santa_sim.study.point import is_random
 from santa_sim.study.rows import Point
+from santa_sim.study.spec import Study
 from santa_sim.study.worker import Task
 
 
@@ -71,8 +72,12 @@ def _points(loaded: LoadedStudy) -> Iterator[Planned]:
             )
 
 
-def sampling(study: Any, method: Any) -> dict[str, Any]:
+def sampling(study: Study, method: Any) -> dict[str, Any]:
     """Return what decides how often a method is run; nothing where chance decides nothing."""
     if study.level == "expected" or not is_random(method):
         return {}
-    return dict(study.seeds.model_dump(mode="json"))
+    seeds = study.seeds
+    found = {"first": seeds.first, "count": seeds.count}
+    if seeds.precision is not None:
+        found |= {"precision": seeds.precision, "at_most": seeds.cap}
+    return found

@@ -14,9 +14,11 @@ from hw_models.ledger import Ledger, total
 from santa_sim.data.attention import AttentionStep
 from santa_sim.methods import decode, expect
 from santa_sim.methods.spec import BernoulliScores, scores_of, value_stage
+from santa_sim.study.precision import estimate_mean
 from santa_sim.study.spec import Seeds
 
-CONFIDENCE = 0.95
+_HELD_LEDGERS = 256
+"""Ledgers that are held before they are added up."""
 
 
 @dataclass(frozen=True)
@@ -72,34 +74,40 @@ def is_random(method: Any) -> bool:
 def run_sampled(
     method: Any, steps: Sequence[AttentionStep], exact: Sequence[NDArray[np.float64]], seeds: Seeds
 ) -> PointResult:
-    """Run a method on every step with every seed (one seed if it has no randomness).
+    """Run a method on every step with as many seeds as the study asks (one if nothing is random).
 
     steps: of one dataset, with equal `represents`. exact: float64 [B, H, d] per step. Raises
     `ValueError` if scores are not finite.
     """
-    count = seeds.count if is_random(method) else 1
-    errors = np.empty((count, len(steps)))
     ledgers: list[Ledger] = []
     unique, samples = [], []
-    for i in range(count):
-        for j, step in enumerate(steps):
+
+    def one_seed(i: int) -> float:
+        errors = []
+        for step, wanted in zip(steps, exact, strict=True):
             result = decode(
                 method, step.q, step.k, step.v, seq_lens=step.seq_lens, sm_scale=step.sm_scale,
                 seed=seeds.first + i, step=step.step, layer=step.layer,
                 check_finite=False,  # an AttentionStep has looked already
             )
-            errors[i, j] = _relative_error(result.out, exact[j])
+            errors.append(_relative_error(result.out, wanted))
             ledgers.append(result.ledger)
             unique.append(_fraction(result.unique_rows, step.seq_lens))
             samples.append(float(result.effective_samples.mean()))
-    per_seed = errors.mean(axis=1)
-    half = half_width(per_seed) if is_random(method) else 0.0
+        if len(ledgers) >= _HELD_LEDGERS:
+            ledgers[:] = [total(ledgers)]
+        return float(np.mean(errors))
+
+    if is_random(method):
+        per_seed, half = estimate_mean(one_seed, seeds)
+    else:
+        per_seed, half = np.array([one_seed(0)]), 0.0
     error = float(per_seed.mean())
     return PointResult(
-        total=total(ledgers) * steps[0].represents, runs=len(ledgers),
+        total=total(ledgers) * steps[0].represents, runs=len(per_seed) * len(steps),
         rel_error=error, rel_error_low=max(0.0, error - half),
         rel_error_high=error + half, unique_row_fraction=float(np.mean(unique)),
-        samples_effective=float(np.mean(samples)), seeds=count,
+        samples_effective=float(np.mean(samples)), seeds=len(per_seed),
     )
 
 
@@ -117,16 +125,6 @@ def run_expected(method: Any, steps: Sequence[AttentionStep]) -> PointResult:
         unique_row_fraction=float(np.mean(unique)), samples_effective=float(np.mean(samples)),
         seeds=0,
     )
-
-
-def half_width(values: NDArray[np.float64]) -> float:
-    """Return half the 95 % confidence interval of a mean: t(0.975, N−1)·s/√N; NaN for one value."""
-    if len(values) < 2:
-        return math.nan
-    from scipy.special import stdtrit
-
-    quantile = float(stdtrit(len(values) - 1, 0.5 + CONFIDENCE / 2))
-    return quantile * float(np.std(values, ddof=1)) / math.sqrt(len(values))
 
 
 def _relative_error(out: NDArray[np.float32], exact: NDArray[np.float64]) -> float:

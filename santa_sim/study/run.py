@@ -17,9 +17,10 @@ from santa_sim.study.chunks import Chunker
 from santa_sim.study.dispatch import dispatch
 from santa_sim.study.engines import engine_of, usable_cores
 from santa_sim.study.load import load_study
-from santa_sim.study.notes import notes
+from santa_sim.study.notes import notes, unprecise
 from santa_sim.study.plan import Plan, Planned, plan
 from santa_sim.study.point import PointResult
+from santa_sim.study.precision import is_precise
 from santa_sim.study.progress import Progress, Step
 from santa_sim.study.result_log import ResultLog
 from santa_sim.study.spec import Study
@@ -128,6 +129,7 @@ class _Run:
     _by_key: dict[str, list[Planned]] = field(default_factory=dict)
     _errors: dict[str, str] = field(default_factory=dict)
     _results: dict[str, PointResult] = field(default_factory=dict)
+    _loose: set[str] = field(default_factory=set)
     _reused: int = 0
     _work: float = 0.0
     _work_done: float = 0.0
@@ -175,6 +177,7 @@ class _Run:
         said = dict.fromkeys(note for i in order for note in self._said.get(i, ()))
         failed = [sentence for i in order for sentence in self._failed.get(i, ())]
         tables = rows.joined((self._tables[i] for i in order), loaded.accelerators)
+        said.update(dict.fromkeys(unprecise(len(self._loose), loaded.study.seeds)))
         wide = WideTable(loaded, self.plan.points, self._found) if loaded.wide else None
         return StudyResult(
             loaded.study, frames(tables), tuple(failed), notes(loaded, tuple(said)), wide
@@ -205,6 +208,9 @@ class _Run:
 
     def _cost(self, key: str, result: PointResult) -> None:
         """Cost a point on every accelerator, and keep what the lowering had to decide."""
+        seeds = self.plan.loaded.study.seeds
+        if not is_precise(result.rel_error, result.rel_error_high - result.rel_error, seeds):
+            self._loose.add(key)
         if self.plan.loaded.wide and self.log is None:
             self._results[key] = result
         for planned in self._by_key[key]:

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, Self
 
-from pydantic import BaseModel, ConfigDict, Field, StrictInt, TypeAdapter
+from pydantic import BaseModel, ConfigDict, Field, StrictInt, TypeAdapter, model_validator
 
 from santa_sim.data.synthetic import SyntheticLaw
 from santa_sim.methods.spec import Method
@@ -16,12 +16,34 @@ STRICT = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
 
 
 class Seeds(BaseModel):
-    """Seeds `first`, `first + 1`, …, `count` of them; a sampled result is their mean."""
+    """Seeds `first`, `first + 1`, …, `count` of them; a sampled result is their mean.
+
+    precision: instead of `count` alone, go on until half the 95 % interval of a point's error is at
+    most this share of it, or to `at_most` seeds.
+    """
 
     model_config = STRICT
 
     first: Annotated[int, Field(strict=True, ge=0, le=2**62)] = 0
     count: Annotated[int, Field(strict=True, ge=1, le=100_000)] = 8
+    precision: Annotated[float, Field(strict=True, gt=0, lt=1)] | None = None
+    at_most: Annotated[int, Field(strict=True, ge=2, le=100_000)] | None = None
+
+    @model_validator(mode="after")
+    def _together(self) -> Self:
+        if self.precision is None and self.at_most is not None:
+            raise ValueError("at_most goes with a precision, which is missing")
+        if self.precision is not None and not 4 <= self.count <= self.cap:
+            raise ValueError(
+                f"with a precision, count is at least 4 and at_most no less, got count "
+                f"{self.count} and at_most {self.cap}"
+            )
+        return self
+
+    @property
+    def cap(self) -> int:
+        """The most seeds that a point may take: 64 times `count` unless the study says."""
+        return self.at_most or min(64 * self.count, 100_000)
 
 
 class CaptureData(BaseModel):
