@@ -42,6 +42,10 @@ class EnergyPart:
     energy_j: Interval
 
 
+PartKey = tuple[str, Boundary, Phase | None, str]
+"""What tells the terms of an account apart: name, boundary, phase and constant."""
+
+
 @dataclass(frozen=True)
 class EnergyReport:
     """Energy of one lowered ledger in one account.
@@ -90,13 +94,13 @@ def energy(
 
 def summed(
     lowered: Lowered, accelerator: Accelerator, account: str, time_s: Interval
-) -> tuple[dict[tuple[str, Boundary, Phase | None], Interval], Interval]:
-    """Return the terms of an account by (name, boundary, phase), and their sum; joules.
+) -> tuple[dict[PartKey, Interval], Interval]:
+    """Return the terms of an account and their sum; joules.
 
     Raises `MixedBoundariesError` like `energy`.
     """
     composed = accelerator.accounts[account].composes
-    parts: dict[tuple[str, Boundary, Phase | None, str], Interval] = {}
+    parts: dict[PartKey, Interval] = {}
     for part in _terms(lowered, accelerator, account, time_s):
         if part.boundary not in composed:
             raise MixedBoundariesError(Problem(

@@ -25,7 +25,8 @@ _ROOTS = {"santa_sim": santa_sim, "hw_models": hw_models}
 COUNTING = (
     "santa_sim/methods", "santa_sim/kernels", "santa_sim/data", "santa_sim/rng.py",
     "santa_sim/storage.py", "santa_sim/study/arithmetic.py", "santa_sim/study/datasets.py",
-    "santa_sim/study/point.py", "santa_sim/study/precision.py", "hw_models/entries.py", "hw_models/ledger.py",
+    "santa_sim/study/point.py", "santa_sim/study/precision.py", "hw_models/entries.py",
+    "hw_models/ledger.py",
 )
 """The code that draws, counts and takes errors; what it does not hold cannot change a count."""
 EVERYTHING = ("santa_sim", "hw_models")

@@ -77,7 +77,7 @@ def sampling(study: Study, method: Any) -> dict[str, Any]:
     if study.level == "expected" or not is_random(method):
         return {}
     seeds = study.seeds
-    found = {"first": seeds.first, "count": seeds.count}
+    found: dict[str, Any] = {"first": seeds.first, "count": seeds.count}
     if seeds.precision is not None:
         found |= {"precision": seeds.precision, "at_most": seeds.cap}
     return found
