@@ -238,3 +238,15 @@ def test_strided_key_cache_with_room_for_more_keys(device, dtype):
     room = torch.full((2, 4, 64, 200), float("nan"), dtype=dtype, device=device)
     room[:, ::2, :, :90] = feature_major(k)
     check(q, room[:, ::2, :, :90], v, trials=3)
+
+
+def test_features_that_lie_past_2_to_the_31_elements(device):
+    q, k, v = make(device, heads=2, kv_heads=1, context=40, dtype=torch.float16)
+    stride = 2**25 + 2**23
+    # only the pages that hold keys are ever touched
+    room = torch.empty(63 * stride + 40, dtype=torch.float16, device=device)
+    far = room.as_strided((1, 1, 64, 40), (room.numel(), room.numel(), stride, 1))
+    far.copy_(feature_major(k))
+    assert 63 * stride > 2**31
+    found, near = (run(q, keys, v, trials=4, **KEY)[0] for keys in (far, feature_major(k)))
+    assert torch.equal(found, near)
