@@ -48,7 +48,7 @@ def at_equal_error(table: pd.DataFrame, errors: tuple[float, ...]) -> pd.DataFra
                 exact = tried[tried["rel_error"] <= limit]
                 if not exact.empty:
                     best = exact.sort_values("time_us", kind="stable").iloc[0]
-                    row |= best[[*BUDGET, "rel_error", "time_us"]].to_dict()
+                    row |= {name: best[name] for name in (*BUDGET, "rel_error", "time_us")}
                     row["speedup"] = dense["time_us"].min() / best["time_us"]
                 rows.append(row)
     columns = [*POINT, "max_error", "kernel", *BUDGET, "rel_error", "time_us", "speedup"]
