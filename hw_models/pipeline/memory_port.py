@@ -10,9 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Generator
 from typing import Any
 
-import numpy as np
 import simpy
-from numpy.typing import NDArray
 
 from hw_models.dram import burst_addresses
 from hw_models.dram.session import DramSession
@@ -32,8 +30,6 @@ class MemoryPort:
         self._path_ps = path_ps
         # one cycle less, for a request waits for the next edge of the memory's clock
         self._period_ps = 2 * path_ps + (session.least_latency_cycles - 1) * self._cycle_ps
-        self.submitted: list[NDArray[np.int64]] = []
-        """The bursts of each transfer, in the order of submission."""
         self._waiting: dict[int, Callable[[], None]] = {}
         self._awake: simpy.Event | None = None
         self._burst_bytes = session.spec.organisation.burst_bytes
@@ -43,7 +39,6 @@ class MemoryPort:
         """Start a transfer now; call `done` at its end."""
         cycle = -(-(int(self._env.now) + self._path_ps) // self._cycle_ps)
         address = burst_addresses(transfer.start, transfer.segment_bytes, self._burst_bytes)
-        self.submitted.append(address)
         self._waiting[self._session.submit(cycle, address, transfer.is_write)] = done
         if self._awake is not None:
             self._awake.succeed()

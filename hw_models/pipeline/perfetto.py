@@ -9,7 +9,7 @@ a track nest is kept.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -29,8 +29,13 @@ def write_trace(runs: Mapping[str, tuple[PipelineReport, PowerCurve | None]], pa
         event for number, (name, (report, power)) in enumerate(runs.items(), 1)
         for event in trace_events(number, name, report, power)
     ]
-    text = json.dumps({"displayTimeUnit": "ns", "traceEvents": events}, separators=(",", ":"))
-    path.write_text(text + "\n", encoding="utf-8")
+    write_events(events, path)
+
+
+def write_events(events: Sequence[dict[str, Any]], path: Path) -> None:
+    """Write events (of `trace_events`) as one trace; raises `OSError` if it cannot."""
+    trace = {"displayTimeUnit": "ns", "traceEvents": list(events)}
+    path.write_text(json.dumps(trace, separators=(",", ":")) + "\n", encoding="utf-8")
 
 
 def trace_events(

@@ -11,11 +11,9 @@ from numpy.typing import NDArray
 
 from hw_models.dram.energy import EnergyReport
 from hw_models.dram.statistics import ChannelStatistics
+from hw_models.pipeline.bounds import MEMORY, Bounds
 from hw_models.pipeline.machine import Machine
 from hw_models.pipeline.work import Schedule
-
-MEMORY = "memory"
-"""Name of main memory among the resources; the others are tracks."""
 
 
 @dataclass(frozen=True)
@@ -52,24 +50,6 @@ class Timeline:
 
 
 @dataclass(frozen=True)
-class Bounds:
-    """Times that no overlap can beat, in seconds.
-
-    resources: memory (bytes over peak) and units (operations over rate), each alone.
-    memory_alone_s: what the memory takes for the same bursts in the same order if all of them wait
-    from the start; above bytes over peak by row misses and refresh.
-    """
-
-    resources: Mapping[str, float]
-    memory_alone_s: float
-
-    @property
-    def roofline_s(self) -> float:
-        """The longest of the resources."""
-        return max(self.resources.values(), default=0.0)
-
-
-@dataclass(frozen=True)
 class PipelineReport:
     """Result of `simulate`.
 
@@ -99,7 +79,7 @@ class PipelineReport:
 
     @property
     def memory_share(self) -> float:
-        """Time that the memory alone takes for these bursts over the time of the run, at most 1."""
+        """`Bounds.memory_alone_s` over the time of the run, at most 1."""
         return min(1.0, self._share(self.bounds.memory_alone_s))
 
     @cached_property

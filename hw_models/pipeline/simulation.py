@@ -9,23 +9,25 @@ from typing import Any
 import numpy as np
 import simpy
 
-from hw_models.dram import make_requests
-from hw_models.dram import simulate as simulate_memory
 from hw_models.dram.session import DramSession
+from hw_models.pipeline.bounds import Bounds, bounds_of, memory_alone
 from hw_models.pipeline.machine import PICOSECONDS, Machine, check_machine
 from hw_models.pipeline.memory_port import MemoryPort
-from hw_models.pipeline.report import MEMORY, Bounds, PipelineReport, Timeline, TrackUse
+from hw_models.pipeline.report import PipelineReport, Timeline, TrackUse
 from hw_models.pipeline.track import Room, State, Track
 from hw_models.pipeline.work import Schedule
 
 
-def simulate(schedule: Schedule, machine: Machine) -> PipelineReport:
+def simulate(
+    schedule: Schedule, machine: Machine, memory_alone_s: float | None = None
+) -> PipelineReport:
     """Return what `machine` does with `schedule`, and when.
 
     Each track starts its steps in order. A step starts when its track has a slot, the steps that it
     waits for have ended and there is room in the buffers that it takes; it ends after its
     operations (see `Machine.duration_ps`) or when its last bit has arrived. Time is counted in
     whole picoseconds from 0 to the end of the last step; the memory's clock starts at 0 too.
+    memory_alone_s: what `memory_alone` returns for these, if that is known already.
     Raises `SpecError` if the schedule cannot run on the machine, and `ValueError` if its steps
     wait for one another in a circle.
     """
@@ -35,7 +37,9 @@ def simulate(schedule: Schedule, machine: Machine) -> PipelineReport:
     if not all(run.done):
         stuck = next(step for step, done in zip(schedule.steps, run.done, strict=True) if not done)
         raise ValueError(f"the schedule never ends: '{stuck.label}' on '{stuck.track}' waits")
-    return run.report()
+    if memory_alone_s is None:
+        memory_alone_s = memory_alone(schedule, machine)
+    return run.report(bounds_of(schedule, machine, memory_alone_s))
 
 
 class _Run:
@@ -109,7 +113,7 @@ class _Run:
         self._high = max(self._high, self._filled)
         self._filled_at.append((int(self.env.now), self._filled))
 
-    def report(self) -> PipelineReport:
+    def report(self, bounds: Bounds) -> PipelineReport:
         """Return the results of a run that has ended."""
         machine, schedule = self._machine, self._schedule
         total_ps = max(self._end, default=0)
@@ -132,25 +136,8 @@ class _Run:
                 for name, track in self._tracks.items()
             ),
             channels=channels, memory_energy=energy, sram_high_bytes=self._high,
-            bounds=self._bounds(), timeline=timeline,
+            bounds=bounds, timeline=timeline,
         )
-
-    def _bounds(self) -> Bounds:
-        schedule, machine, address = self._schedule, self._machine, self._port.submitted
-        resources = {
-            unit: count / machine.rates[unit] for unit, count in schedule.operations.items()
-        }
-        if not address:
-            return Bounds(resources, 0.0)
-        moved = [schedule.steps[i].transfer for i in self._order]
-        is_write = np.repeat([t is not None and t.is_write for t in moved], list(map(len, address)))
-        requests = make_requests(np.concatenate(address), 0, is_write)
-        alone = simulate_memory(
-            machine.memory, requests, policy=machine.policy, queue=machine.queue
-        )
-        burst = machine.memory.organisation.burst_bytes
-        resources[MEMORY] = len(requests) * burst / machine.memory.peak_bytes_per_s
-        return Bounds(resources, alone.time_s)
 
 
 def _use(name: str, track: Track, steps: int) -> TrackUse:

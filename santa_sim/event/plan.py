@@ -12,16 +12,15 @@ from hw_models.accelerator import Accelerator
 from hw_models.dram import DramSpec
 from hw_models.energy import EnergyReport, energy
 from hw_models.entries import Phase
+from hw_models.ledger import Ledger
 from hw_models.lowering import Lowered, Misfit, lower
 from hw_models.pipeline import Schedule
 from hw_models.quantity import Interval
-from santa_sim.data.attention import AttentionStep
 from santa_sim.event.flow import Flow, tile_of
 from santa_sim.event.layout import CacheMap, CacheShape, KvLayout
-from santa_sim.event.tiles import head_tiles
-from santa_sim.methods.decode import Decoded
+from santa_sim.event.tiles import StepShape, head_tiles
+from santa_sim.methods.decode import DrawnRows
 from santa_sim.methods.spec import BernoulliScores, scores_of
-from santa_sim.storage import dtype_of
 
 
 @dataclass(frozen=True)
@@ -37,43 +36,40 @@ class Plan:
 
 
 def plan(
-    method: Any, step: AttentionStep, decoded: Decoded, accelerator: Accelerator,
-    layout: KvLayout, memory: DramSpec,
+    method: Any, shape: StepShape, rows: DrawnRows | None, ledger: Ledger,
+    accelerator: Accelerator, layout: KvLayout, memory: DramSpec,
 ) -> Plan | Misfit:
     """Return the schedule of one decode step on one accelerator, or why it cannot run there.
 
-    decoded: what `santa_sim.methods.decode` returned for `method` and `step`: its rows are read,
-    its ledger is lowered and dealt out. Within a KV head a phase is split over tiles by keys
-    (score, softmax), scanned keys and draws (sample) and drawn rows (value); sums are exact.
+    rows, ledger: what `santa_sim.methods.decode` returned for `method` and a step of this shape:
+    the rows are read, the ledger is lowered and dealt out. Within a KV head a phase is split over
+    tiles by keys (score, softmax), scanned keys and draws (sample) and drawn rows (value); sums are
+    exact.
     layout: of the cache in `memory`, whose bursts round moved bytes.
     Raises `ValueError` for data or methods that have no exact addresses: heads that stand for
     others, or keys stored feature by feature.
     """
-    _check(method, step)
-    lowered = lower(decoded.ledger, accelerator)
+    refuse_inexact(method, shape.represents)
+    lowered = lower(ledger, accelerator)
     if isinstance(lowered, Misfit):
         return lowered
-    rows, kv_heads, head_dim = step.k.shape[1:]
-    group_size = step.q.shape[1] // kv_heads
-    row_bytes = head_dim * dtype_of(step.k).bytes
     tile = tile_of(method)
-    places = CacheMap(
-        layout, CacheShape(len(step.k), rows, kv_heads, row_bytes, tile), memory,
-        group_size * row_bytes,
-    )
-    flow = Flow(method, places, row_bytes, head_dim, group_size)
-    for tiles in head_tiles(decoded.rows, step.seq_lens, kv_heads, group_size, tile):
+    cache = CacheShape(shape.batch, shape.rows, shape.kv_heads, shape.row_bytes, tile)
+    places = CacheMap(layout, cache, memory, shape.group_size * shape.row_bytes)
+    flow = Flow(method, places, shape.row_bytes, shape.head_dim, shape.group_size)
+    for tiles in head_tiles(rows, shape, tile):
         flow.add_head(tiles)
     work = flow.shares.dealt(lowered.work, len(flow.steps))
     steps = tuple(replace(s, work=own) for s, own in zip(flow.steps, work, strict=True))
     return Plan(Schedule(steps), lowered, tuple(flow.phases))
 
 
-def _check(method: Any, step: AttentionStep) -> None:
-    if step.represents > 1:
+def refuse_inexact(method: Any, represents: int) -> None:
+    """Raise `ValueError` for a method, or heads, of which not every address is known."""
+    if represents > 1:
         raise ValueError(
             "the event level needs the rows of every KV head, and each head here stands for "
-            f"{step.represents}; leave simulated_kv_heads out"
+            f"{represents}; leave simulated_kv_heads out"
         )
     scores = scores_of(method)
     if isinstance(scores, BernoulliScores) and scores.key_layout != "token_major":

@@ -65,7 +65,12 @@ def machine_of(
 
 
 def run(
-    plan: Plan, accelerator: Accelerator, memory: DramSpec, sizes: Sizes | None = None
+    plan: Plan, accelerator: Accelerator, memory: DramSpec, sizes: Sizes | None = None,
+    memory_alone_s: float | None = None,
 ) -> PipelineReport:
-    """Simulate a plan on an accelerator; raises `SpecError` where a size cannot work."""
-    return simulate(plan.schedule, machine_of(accelerator, memory, plan, sizes or Sizes()))
+    """Simulate a plan on an accelerator; raises `SpecError` where a size cannot work.
+
+    memory_alone_s: of an earlier run of the same plan, which has the same.
+    """
+    machine = machine_of(accelerator, memory, plan, sizes or Sizes())
+    return simulate(plan.schedule, machine, memory_alone_s)

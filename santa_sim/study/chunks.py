@@ -31,12 +31,12 @@ def task_seconds(shape: Shape, method: Any, level: str, seeds: Seeds) -> float:
     """Return a rough estimate of what a task takes on one core; seconds."""
     # with a precision, between the first look and the last: their geometric mean
     often = seeds.count if seeds.precision is None else round((seeds.count * seeds.cap) ** 0.5)
-    runs = shape.steps * (often if is_random(method) and level == "sampled" else 1)
+    runs = shape.steps * (often if is_random(method) and level != "expected" else 1)
     heads = shape.simulated_qo_heads
     pairs = heads * shape.rows
     scores = scores_of(method)
     digits = heads * shape.head_dim * shape.batch * (
-        scores.trials if isinstance(scores, BernoulliScores) and level == "sampled" else 0
+        scores.trials if isinstance(scores, BernoulliScores) and level != "expected" else 0
     )
     per_pair = _SCORE_S * shape.head_dim + (_EXPECTED_S if level == "expected" else 0.0)
     return runs * (_CALL_S * shape.batch + per_pair * pairs + _DIGIT_S * digits)

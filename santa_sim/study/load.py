@@ -24,9 +24,10 @@ from hw_models.strict_yaml import (
     validate,
 )
 from santa_sim.study.datasets import Dataset, Sources, datasets, resolved
+from santa_sim.study.event_checks import event_faults, event_runs
 from santa_sim.study.expand import expand
 from santa_sim.study.machines import Machines, machines_of
-from santa_sim.study.spec import DataEntry, MethodEntry, Outline, Study
+from santa_sim.study.spec import DataEntry, EventEntry, MethodEntry, Outline, Study
 
 Entry = TypeVar("Entry", bound=BaseModel)
 
@@ -103,12 +104,18 @@ def load_study(path: str | Path, overrides: Sequence[str] = ()) -> LoadedStudy:
         except SpecError as error:
             problems.extend(_located(place, error))
     machines = _machines(document, outline, folder, problems)
+    given = _entries(document, "event", EventEntry, problems) if outline.event else []
+    event = event_runs(outline.level, [run for run, _ in given])
+    problems += event_faults(
+        document, outline.level, data, methods, [m.base for m in machines], event
+    )
     if problems:
         raise SpecError(dict.fromkeys(problems))
     study = Study(
         name=outline.name, title=outline.title, question=outline.question, level=outline.level,
         seeds=outline.seeds, data=tuple(data), methods=tuple(methods),
         accelerators=tuple(m.entry for m in machines),
+        event=event,
     )
     return LoadedStudy(
         study, _told_apart(found), machines, Path(path), document.text,

@@ -16,7 +16,13 @@ def notes(loaded: LoadedStudy, lowering: Sequence[str]) -> tuple[str, ...]:
         "All figures are for one decode step in one layer; multiply by layers and steps as needed.",
         "Times are roofline bounds without launches, latencies or waves; no GPU was measured here.",
     ]
-    if study.level == "sampled":
+    if study.level == "event":
+        found.append(
+            "Times of the event level are of one run each: the rows of seed "
+            f"{study.seeds.first} on the last step of a dataset. Addresses are not hashed over "
+            "channels, and a stage takes tiles in order, head by head."
+        )
+    if study.level != "expected":
         found.append(
             "Errors are ‖out − exact‖/‖exact‖ per head, averaged over heads and over "
             f"{_seeds(study.seeds)}; intervals are 95 % confidence."

@@ -15,6 +15,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self
 
+from hw_models.pipeline.perfetto import write_events
 from hw_models.problems import Problem, SpecError
 from hw_models.strict_yaml import check_name
 from santa_sim.study.result_log import ResultLog, sound_keys
@@ -31,7 +32,12 @@ STUDY = "study.yaml"
 PROVENANCE = "provenance.json"
 REPORT = "report.html"
 DETAILS = ("operations", "streams", "energy", "busy", "constants")
-FILES = (*RESULTS, *(f"{name}.parquet" for name in DETAILS), STUDY, PROVENANCE, REPORT)
+EVENT = ("events", "event_tracks", "event_steps")
+TIMELINE = "timeline.json"
+FILES = (
+    *RESULTS, *(f"{name}.parquet" for name in (*DETAILS, *EVENT)), TIMELINE, STUDY, PROVENANCE,
+    REPORT,
+)
 STATE = ".run"
 _LOG, _LOCK, _FINISHED, _STAGING = "points.log", "lock", "finished.json", "staging"
 
@@ -181,6 +187,10 @@ def write_tables(result: StudyResult, folder: Path) -> None:
         result.tables.points.to_csv(folder / RESULTS[1], index=False, lineterminator="\n")
     for name in DETAILS:
         _parquet(getattr(result.tables, name), folder / f"{name}.parquet")
+    if result.event is not None:
+        for name in EVENT:
+            _parquet(result.event.tables[name], folder / f"{name}.parquet")
+        write_events(result.event.trace, folder / TIMELINE)
 
 
 def _parquet(frame: pd.DataFrame, path: Path) -> None:
@@ -198,7 +208,10 @@ def study_text(study: Study) -> str:
     yaml.sort_base_mapping_type_on_output = False  # type: ignore[assignment]
     yaml.width = 100
     text = StringIO()
-    yaml.dump(_plain(study.model_dump(mode="json", exclude_none=True)), text)
+    said = study.model_dump(mode="json", exclude_none=True)
+    if study.level != "event":
+        del said["event"]
+    yaml.dump(_plain(said), text)
     return text.getvalue()
 
 

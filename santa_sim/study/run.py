@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Container, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -16,6 +16,7 @@ from santa_sim.study.arithmetic import FAULTS
 from santa_sim.study.chunks import Chunker
 from santa_sim.study.dispatch import dispatch
 from santa_sim.study.engines import engine_of, usable_cores
+from santa_sim.study.event_level import EventResults, run_events
 from santa_sim.study.load import load_study
 from santa_sim.study.notes import notes, unprecise
 from santa_sim.study.plan import Plan, Planned, plan
@@ -44,6 +45,7 @@ class StudyResult:
     failed: one sentence per point that could not be computed. notes: what a reader must know.
     wide: the rows of all machines, where the study has too many for `tables`, which then hold the
     unchanged ones.
+    event: what ran in time, at the event level.
     """
 
     study: Study
@@ -51,6 +53,7 @@ class StudyResult:
     failed: tuple[str, ...]
     notes: tuple[str, ...]
     wide: WideTable | None = None
+    event: EventResults | None = None
 
     @property
     def frame(self) -> pd.DataFrame:
@@ -66,6 +69,7 @@ class StudyResult:
             operations=self.tables.operations, streams=self.tables.streams,
             energy=self.tables.energy, busy=self.tables.busy, constants=self.tables.constants,
             notes=[*self.failed, *self.notes], provenance=provenance, study_text=study_text,
+            more=self.event.tables if self.event else {},
         )
 
 
@@ -106,7 +110,11 @@ def run_plan(
 
     chosen = engine or default_engine(planned, run.counted)
     dispatch(engine_of(chosen, jobs or usable_cores()), chunker.following, take)
-    return run.result()
+    result = run.result()
+    if planned.loaded.study.level != "event":
+        return result
+    event = run_events(planned.loaded, engine, jobs or usable_cores())
+    return replace(result, failed=(*result.failed, *event.failed), event=event)
 
 
 def default_engine(planned: Plan, known: Container[str] = ()) -> str:

@@ -7,6 +7,7 @@ from typing import Annotated, Any, Literal, Self
 from pydantic import BaseModel, ConfigDict, Field, StrictInt, TypeAdapter, model_validator
 
 from santa_sim.data.synthetic import SyntheticLaw
+from santa_sim.event.spec import EventRun
 from santa_sim.methods.spec import Method
 
 Printable = Field(pattern=r"^[^\x00-\x08\x0b-\x1f\x7f]*$")
@@ -86,6 +87,7 @@ class SyntheticData(BaseModel):
     effective_support: Annotated[float, Field(strict=True, ge=1)] | None = None
 
 
+Level = Literal["sampled", "expected", "event"]
 Data = Annotated[CaptureData | SyntheticData, Field(discriminator="kind")]
 
 
@@ -93,7 +95,9 @@ class Outline(BaseModel):
     """The study file before its `data` and `methods` entries are expanded and checked.
 
     name: becomes the output folder. title, question: shown on top of the report.
-    level: `sampled` runs the methods, `expected` uses closed forms and gives no output error.
+    level: `sampled` runs the methods, `expected` uses closed forms and gives no output error,
+    `event` also runs what was sampled through the pipelines of the accelerators, in time.
+    event: the ways to do so, by default one, with everything as the accelerators say.
     """
 
     model_config = STRICT
@@ -101,11 +105,12 @@ class Outline(BaseModel):
     name: Annotated[str, Field(pattern=r"^[a-z0-9][a-z0-9_.-]*$", max_length=100)]
     title: Annotated[str, Field(min_length=1, max_length=300), Printable]
     question: Annotated[str, Field(max_length=2000), Printable] = ""
-    level: Literal["sampled", "expected"] = "sampled"
+    level: Level = "sampled"
     seeds: Seeds = Seeds()
     data: Annotated[list[dict[str, Any]], Field(min_length=1)]
     methods: Annotated[list[dict[str, Any]], Field(min_length=1)]
     accelerators: Annotated[list[str | dict[str, Any]], Field(min_length=1)]
+    event: list[dict[str, Any]] = Field(default_factory=list)
 
 
 class DataEntry(BaseModel):
@@ -120,6 +125,12 @@ class MethodEntry(BaseModel):
     entry: Method
 
 
+class EventEntry(BaseModel):
+    """Holds one expanded `event` entry while it is checked."""
+
+    entry: EventRun
+
+
 class Study(BaseModel):
     """A whole, expanded study: every dataset and method is spelled out."""
 
@@ -128,11 +139,12 @@ class Study(BaseModel):
     name: str
     title: str
     question: str
-    level: Literal["sampled", "expected"]
+    level: Level
     seeds: Seeds
     data: tuple[Data, ...]
     methods: tuple[Method, ...]
     accelerators: tuple[str | dict[str, Any], ...]
+    event: tuple[EventRun, ...] = ()
 
 
 _EXPANSIONS: dict[str, Any] = {
@@ -171,6 +183,10 @@ def study_schema() -> dict[str, Any]:
             entry["properties"] = {**entry["properties"], **_EXPANSIONS}
             entry["required"] = [tag]
         definitions[name] = part
+    run = TypeAdapter(EventRun).json_schema()
+    definitions |= run.pop("$defs", {})
+    definitions["EventRun"] = {**run, "properties": {**run["properties"], **_EXPANSIONS}}
+    schema["properties"]["event"]["items"] = {"$ref": "#/$defs/EventRun"}
     schema["properties"]["data"]["items"] = {"$ref": "#/$defs/Data"}
     schema["properties"]["methods"]["items"] = {"$ref": "#/$defs/Method"}
     schema["properties"]["accelerators"]["items"] = {"anyOf": [

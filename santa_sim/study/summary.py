@@ -35,6 +35,9 @@ def print_plan(plan: Plan, forecast: Estimate, target: Path) -> None:
         f"about {_duration(forecast.time_s)}, {forecast.memory_bytes / 1e9:.1f} GB of memory, "
         f"{max(1, round(forecast.disk_bytes / 1e6)):,} MB of disk (within a factor of about two)",
     ]
+    if study.event:
+        runs = forecast.rows * len(study.event)
+        lines.append(f"{len(study.event)} ways to run them in time, {runs:,} runs")
     print("\n".join(lines))  # noqa: T201
 
 

@@ -4,6 +4,7 @@ import { FACETS } from "./data.js";
 const TEXTS = {
   boundary: null, budget: null, baseline: null, scale: "auto", values: "absolute", cost: "energy",
   bytes: "moved_bytes", operations: "multiply", along: "context", measure: "energy", page: "0",
+  event: "", run: "",
 };
 
 export function startState(facts) {

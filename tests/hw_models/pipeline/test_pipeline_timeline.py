@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from small_pipelines import LARGE, LPDDR5, broken_rules, cases, machine, streams, two_passes
 
 from hw_models.pipeline import Schedule, Step, Transfer, simulate
-from hw_models.pipeline.report import MEMORY
+from hw_models.pipeline.bounds import MEMORY
 
 ITEMS = [(20, 700, 100, 5, 40), (3, 10, 500, 9, 300), (40, 100, 0, 0, 0), (11, 900, 30, 7, 900)]
 

@@ -7,7 +7,7 @@ import numpy as np
 from hw_models.catalogue import load_accelerator
 from santa_sim.data.attention import AttentionStep
 from santa_sim.data.capture import load_capture
-from santa_sim.event import KvLayout, Sizes, memory_of, plan, run
+from santa_sim.event import KvLayout, Sizes, StepShape, memory_of, plan, run
 from santa_sim.methods import decode, method
 
 MACHINES = ("edge_stages_bf16_7nm_lpddr5", "edge_stages_bf16_7nm_gddr6",
@@ -54,7 +54,8 @@ def planned(spec, step, name=MACHINES[0], layout=KvLayout.HND, seed=0):
     decoded = decode(
         spec, step.q, step.k, step.v, seq_lens=step.seq_lens, sm_scale=step.sm_scale, seed=seed,
     )
-    return decoded, plan(spec, step, decoded, accelerator, layout, memory)
+    shape = StepShape.of(step)
+    return decoded, plan(spec, shape, decoded.rows, decoded.ledger, accelerator, layout, memory)
 
 
 def ran(spec, step, name=MACHINES[0], layout=KvLayout.HND, seed=0, sizes=None):

@@ -15,7 +15,7 @@ from hw_models.lowering import Misfit
 from hw_models.pipeline import power_curve
 from hw_models.quantity import Constant, Interval
 from hw_models.roofline import roofline
-from santa_sim.event import KvLayout, Sizes, plan
+from santa_sim.event import KvLayout, Sizes, StepShape, plan
 from santa_sim.event.flow import tile_of
 from santa_sim.event.plan import energy_of, step_energies
 from santa_sim.event.split import apportioned
@@ -192,12 +192,13 @@ def test_data_and_methods_without_exact_addresses_are_refused():
     accelerator, memory = machine()
     step = made_up()
     decoded = decode(METHODS[0], *inputs(step), **options(step))
-    few = replace(step, represents=4)
+    rows, ledger = decoded.rows, decoded.ledger
+    few = StepShape.of(replace(step, represents=4))
     with pytest.raises(ValueError, match="each head here stands for 4; leave simulated_kv_heads"):
-        plan(METHODS[0], few, decoded, accelerator, KvLayout.HND, memory)
+        plan(METHODS[0], few, rows, ledger, accelerator, KvLayout.HND, memory)
     ternary = method("bernoulli_qk", trials=4)
     with pytest.raises(ValueError, match="key_layout: token_major"):
-        plan(ternary, step, decoded, accelerator, KvLayout.HND, memory)
+        plan(ternary, StepShape.of(step), rows, ledger, accelerator, KvLayout.HND, memory)
 
 
 def test_a_method_that_the_machine_cannot_run_is_a_misfit():
@@ -208,7 +209,9 @@ def test_a_method_that_the_machine_cannot_run_is_a_misfit():
     })
     step = made_up()
     decoded = decode(METHODS[0], *inputs(step), **options(step))
-    assert isinstance(plan(METHODS[0], step, decoded, without, KvLayout.HND, memory), Misfit)
+    made = plan(METHODS[0], StepShape.of(step), decoded.rows, decoded.ledger, without,
+                KvLayout.HND, memory)
+    assert isinstance(made, Misfit)
 
 
 def test_an_empty_sequence_takes_no_steps():
