@@ -10,7 +10,6 @@ from santa_sim.report.printed import MISSING, listed, percent, si, times
 from santa_sim.report.section import Figure, Said, Section, Table
 from santa_sim.report.view import View
 
-
 NOTABLE = 1.05
 """Ratio of times from which on a layout is said to matter."""
 
@@ -63,8 +62,8 @@ def _layouts(events: EventView) -> list[Said]:
         slow, fast = max(best, key=best.__getitem__), min(best, key=best.__getitem__)
         ratio = best[slow] / best[fast]
         text = (
-            f"The layout matters most for {point.label} on {events.accelerators[name]}: each at its "
-            f"best sizes, {slow} takes {times(ratio)} as long as {fast}."
+            f"The layout matters most for {point.label} on {events.accelerators[name]}: each at "
+            f"its best sizes, {slow} takes {times(ratio)} as long as {fast}."
         )
         worst = max(worst or (0.0, ""), (ratio, text))
     if worst is None:
