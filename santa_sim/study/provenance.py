@@ -33,7 +33,7 @@ def provenance(
             "question": loaded.study.question,
             "file": str(loaded.file), "overrides": list(loaded.overrides),
             "sha256": hashlib.sha256(loaded.text.encode()).hexdigest(), "text": loaded.text,
-            "seeds": loaded.study.seeds.model_dump(),
+            "seeds": loaded.study.seeds.model_dump(exclude_none=True),
         },
         "inputs": {
             "datasets": {d.name + f" n={d.context}": d.content for d in loaded.datasets},
