@@ -24,7 +24,8 @@ START = {
     "read_bandwidth": 2e12, "tile_latency": 6e-7, "multiprocessor_rate": 1e11, "ramp": 1e-6,
     "overlap": 4.0, "l2_bandwidth": 8e12, "l2_tile_latency": 3e-7, "gather_efficiency": 0.9,
     "line_rate": 4e10, "issue_rate": 0.9, "issue_interval": 2.0, "active_power": 20.0,
-    "memory_energy": 10.0, "l2_energy": 5.0,
+    "memory_energy": 10.0, "page_energy": 2000.0, "l2_energy": 5.0, "instruction_energy": 250.0,
+    "tensor_energy": 1.0, "exp_energy": 5.0, "voltage_exponent": 2.0,
 }
 """Where the search starts: class figures of a datacentre GPU, in the units of the parameters."""
 
@@ -77,7 +78,7 @@ def split(part: Part, rows: Sequence[Row]) -> tuple[list[Row], list[Row]]:
     taken = [row for row in rows if part.takes(row)]
     if not part.holds_out:
         return taken, []
-    return [row for index, row in enumerate(taken) if index % 3 != 2], taken[2::3]
+    return [row for index, row in enumerate(taken) if index % 3 != part.held], taken[part.held::3]
 
 
 def _summarise(
@@ -115,14 +116,16 @@ def _readings(rows: Sequence[Row], result: Result) -> None:
     # the launch before it is not known better than to a microsecond
     result.errors["clock"] = result.values["clock"] * 1e-6 / time_s
     idle = _all(rows, "energy", lambda row: row.text("kernel") == "idle")
+    before = [row.number("power_counter_w") for row in idle if row.text("op") == "before"]
     readings = [row.number("power_counter_w") for row in idle]
-    result.values["idle_power"] = readings[0]
-    result.errors["idle_power"] = max(readings) - min(readings) or None
+    result.values["idle_power"] = sum(before) / len(before)
+    result.errors["idle_power"] = (max(readings) - min(readings)) / 2 or None
     result.values["power_limit"] = idle[0].number("power_limit_w")
     result.errors["power_limit"] = None
     result.origins |= {
         "timer": "one reading without a launch", "clock": "one reading: cycles counted over time",
-        "idle_power": "the reading before the loads; its error is what it rose by after them",
+        "idle_power": "mean of the readings before the loads; its error is half of what all"
+                      f" {len(readings)} readings, those after them too, differ by",
         "power_limit": "as the driver reports it",
     }
 

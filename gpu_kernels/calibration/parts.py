@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from gpu_kernels.calibration.launches import launches
 from gpu_kernels.calibration.rows import Row
+from hw_models.gpu.power import power_above_idle_w, work_of
 from hw_models.gpu.timing import GpuTiming
 
 L2_FITS_BYTES = 32 * 2**20
@@ -23,14 +24,15 @@ SATURATING_BYTES = 8e6
 class Part:
     """Rows that isolate some parameters.
 
-    takes: whether a row belongs here. holds_out: whether each third row is kept from the fit.
-    unit: of what is compared, `s` (time_us) or `W` (power above idle).
+    takes: whether a row belongs here. holds_out: whether each third row is kept from the fit;
+    held: which of three. unit: of what is compared, `s` (time_us) or `W` (power above idle).
     """
 
     name: str
     parameters: tuple[str, ...]
     takes: Callable[[Row], bool]
     holds_out: bool = False
+    held: int = 2
     unit: str = "s"
 
 
@@ -51,11 +53,10 @@ def predicted_s(row: Row, values: Mapping[str, float], multiprocessors: int) -> 
 
 
 def predicted_w(row: Row, values: Mapping[str, float]) -> float:
-    """Return the power above idle of a steady read, W: active + B/s × 8 × pJ/bit by level."""
-    time_s, loaded = row.number("time_us") * 1e-6, row.number("loaded_bytes")
-    from_memory = loaded if row.count("passes", 1) == 1 else 0.0
-    joules = 8e-12 * (from_memory * values["memory_energy"] + loaded * values["l2_energy"])
-    return values["active_power"] + joules / time_s
+    """Return the power above idle of a steady load, W, at the time and clock that it took."""
+    clock = min(1.0, row.number("running_sm_clock_mhz") * 1e6 / values["clock"])
+    work = work_of(launches(row), values)
+    return power_above_idle_w(work, values, row.number("time_us") * 1e-6, clock)
 
 
 def _in(*names: str) -> Callable[[Row], bool]:
@@ -103,9 +104,34 @@ def _multiply_adds(row: Row) -> bool:
     return row.text("experiment") == "arithmetic" and row.text("op") == "fma"
 
 
-def _steady_reads(row: Row) -> bool:
-    return (row.text("experiment") == "energy" and row.text("kernel") == "stream"
-            and row.text("data") == "normal")
+def _steady(*kernels: str) -> Callable[[Row], bool]:
+    """Loads of normal numbers whose instructions are known."""
+    return lambda row: (_counted_load(row) and row.text("kernel") in kernels
+                        and row.text("data") == "normal" and not _settled(row)
+                        and not _wide_product(row) and not _partly_in_l2(row))
+
+
+def _counted_load(row: Row) -> bool:
+    return row.text("experiment") == "energy" and bool(row.text("loop_instructions"))
+
+
+def _settled(row: Row) -> bool:
+    """Arithmetic that comes to rest, x·0.5 + 1 at 2, 2^(−x) at 0.64, switches nothing more."""
+    return row.text("kernel") == "arithmetic" and row.text("op") in ("fma", "exp")
+
+
+def _partly_in_l2(row: Row) -> bool:
+    """Repeated rows that the L2 holds, but not each half of it: many come from the far half."""
+    return (row.text("kernel") == "gather"
+            and L2_FITS_BYTES < row.number("read_bytes") < row.number("l2_bytes"))
+
+
+def _wide_product(row: Row) -> bool:
+    """Four warps with 32 columns multiply as one: each operand serves more products than in any
+    decode kernel, whose columns are the query heads of a group.
+    """
+    return (row.text("kernel") == "arithmetic" and row.text("op") == "dot"
+            and row.count("num_warps") == 4 and row.count("columns") == 32)
 
 
 FITTED: tuple[Part, ...] = (
@@ -122,7 +148,10 @@ FITTED: tuple[Part, ...] = (
     Part("l2", ("l2_bandwidth", "l2_tile_latency"), _resident_in_l2),
     Part("gather", ("gather_efficiency", "line_rate"), _pipelined_gather, holds_out=True),
     Part("multiply-adds", ("issue_rate", "issue_interval"), _multiply_adds),
-    Part("power", ("active_power", "memory_energy", "l2_energy"), _steady_reads, unit="W"),
+    Part("power", ("active_power", "memory_energy", "page_energy", "l2_energy",
+                   "instruction_energy", "tensor_energy", "exp_energy", "voltage_exponent"),
+         # without the first of three, every operation has a point that is fitted on
+         _steady("stream", "gather", "arithmetic", "tile"), holds_out=True, held=0, unit="W"),
 )
 
 CHECKED: tuple[Part, ...] = (
@@ -134,8 +163,13 @@ CHECKED: tuple[Part, ...] = (
          lambda row: row.text("experiment") == "waves" and row.text("kernel") == "arithmetic"),
     Part("streams without pipeline", (),
          lambda row: row.text("experiment") == "stream" and row.count("stages") == 1),
-    Part("power of gathers", (),
-         lambda row: row.text("experiment") == "energy" and row.text("kernel") == "gather",
-         unit="W"),
+    Part("power of operations on numbers at rest", (),
+         lambda row: _counted_load(row) and _settled(row), unit="W"),
+    Part("power of products of many columns", (),
+         lambda row: _counted_load(row) and _wide_product(row), unit="W"),
+    Part("power of gathers from both halves of the L2", (),
+         lambda row: _counted_load(row) and _partly_in_l2(row), unit="W"),
+    Part("power of zeros", (),
+         lambda row: _counted_load(row) and row.text("data") == "zeros", unit="W"),
 )
 """Nothing is fitted on these; they show where the model is wrong."""

@@ -5,12 +5,18 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from hw_models.accelerator import Accelerator
+from hw_models.entries import Dtype, OpKind
 from hw_models.gpu.calibration import GpuCalibration, Parameter
 from hw_models.gpu.parameters import PARAMETERS
 from hw_models.problems import Problem, SpecError, did_you_mean
-from hw_models.quantity import Interval
+from hw_models.quantity import Constant, Interval
 
 CLASS = "judgement: class figure of NVIDIA GPUs from Ampere to Hopper, not measured on this part"
+
+
+L2_ENERGY = Interval(1.4, 4.8, 10.4)
+L2_SOURCE = ("Antepara et al., SC'25, Table 3: 4.71 (A100), 4.87 (GH200), 1.39 (MI300A) pJ/bit; "
+             "high end: RTX A5000 (arjunds/efficient-ai, FINDINGS_A5000, 2026)")
 
 
 @dataclass(frozen=True)
@@ -51,6 +57,7 @@ _CLASS_FIGURES: dict[str, tuple[float, float, float]] = {
     "issue_rate": (0.9, 0.7, 1.0),
     "issue_interval": (2.0, 1.0, 4.0),
     "active_power": (20.0, 0.0, 40.0),
+    "voltage_exponent": (2.0, 1.0, 3.0),
 }
 """Parameter -> value, low, high in its unit."""
 
@@ -73,7 +80,6 @@ def datasheet(accelerator: Accelerator) -> GpuCalibration:
     gather, stream = memory.gather_efficiency, memory.streaming_efficiency
     ports = part.multiprocessors * part.boost_hz
     board = accelerator.static.get("board")
-    energy = memory.energy.get("board")
     found = {
         "clock": (_around(part.boost_hz, 0.9, 1.05), "boost clock, NVIDIA"),
         "power_limit": (_around(part.limit_w, 1.0, 1.0), "board power, NVIDIA"),
@@ -84,9 +90,7 @@ def datasheet(accelerator: Accelerator) -> GpuCalibration:
         "line_rate": (_around(ports / 7, 0.5, 1.5), CLASS),
         "idle_power": (board.power.interval, board.power.source) if board
         else (_around(0.15 * part.limit_w, 0.5, 1.5), CLASS),
-        "memory_energy": (energy.read.interval, energy.read.source) if energy
-        else (Interval(5.0, 12.0, 25.0), CLASS),
-        "l2_energy": (Interval(2.0, 5.0, 10.0), CLASS),
+        **_energies(accelerator),
         **{name: (Interval(low, value, high), CLASS)
            for name, (value, low, high) in _CLASS_FIGURES.items()},
     }
@@ -95,6 +99,38 @@ def datasheet(accelerator: Accelerator) -> GpuCalibration:
         multiprocessors=part.multiprocessors,
         parameters={name: _parameter(name, *found[name]) for name in PARAMETERS},
     )
+
+
+def _energies(accelerator: Accelerator) -> dict[str, tuple[Interval, str]]:
+    """Return energies of bytes, pages and operations from the board's account of the catalogue.
+
+    The account charges a loaded bit whole, so L2's part of it is taken off main memory. A warp's
+    instruction is 32 of the account's scalar operations; an exponential is what it costs there
+    above one of them.
+    """
+    read = accelerator.memory.energy["board"].read
+    pages = accelerator.memory.energy["board"].activation
+    tensor = _per_op(accelerator, "tensor_cores", OpKind.MULTIPLY, Dtype.BF16)
+    scalar = _per_op(accelerator, "int_alus", OpKind.COMPARE, Dtype.FP32)
+    exp = _per_op(accelerator, "special_function_units", OpKind.EXP, Dtype.FP32)
+    rest = 1 - L2_ENERGY.nominal / read.interval.nominal
+    return {
+        "memory_energy": (read.interval * rest, f"{read.source}; less L2"),
+        "page_energy": (pages.interval, pages.source) if pages
+        else (Interval(900.0, 2000.0, 3800.0), CLASS),
+        "l2_energy": (L2_ENERGY, L2_SOURCE),
+        "tensor_energy": (tensor.interval, tensor.source),
+        "instruction_energy": (scalar.interval * 32, f"32 of: {scalar.source}"),
+        "exp_energy": (Interval(0.0, exp.interval.nominal - scalar.interval.nominal,
+                                exp.interval.high - scalar.interval.low),
+                       f"{exp.source}; less its instruction"),
+    }
+
+
+def _per_op(accelerator: Accelerator, unit: str, kind: OpKind, dtype: Dtype) -> Constant:
+    energy = accelerator.arithmetic.energy_of(unit, "board")
+    assert energy is not None  # noqa: S101 - every GPU of the catalogue has a board's account
+    return energy.table.ops[kind][dtype]
 
 
 def _parameter(name: str, range_: Interval, origin: str) -> Parameter:

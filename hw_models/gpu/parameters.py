@@ -1,4 +1,4 @@
-"""Names, units and meanings of the parameters of the GPU time model."""
+"""Names, units and meanings of the parameters of the GPU time and energy model."""
 
 from __future__ import annotations
 
@@ -40,7 +40,14 @@ PARAMETERS: dict[str, Quantity] = {
     "power_limit": Quantity("W", "limit of the board"),
     "idle_power": Quantity("W", "board with nothing running, clocks up"),
     "active_power": Quantity("W", "added by any load that keeps the GPU busy"),
-    "memory_energy": Quantity("pJ/bit", "reading main memory, on top of L2"),
-    "l2_energy": Quantity("pJ/bit", "reading through L2 into the multiprocessor"),
+    "memory_energy": Quantity("pJ/bit", "reading main memory in long runs, on top of L2"),
+    "page_energy": Quantity("pJ/page", "opening one more page of main memory for a row by index"),
+    "l2_energy": Quantity("pJ/bit", "from L2 into the multiprocessor, without instructions"),
+    "instruction_energy": Quantity("pJ/instruction", "one instruction of a warp of 32 threads"),
+    "tensor_energy": Quantity("pJ/flop", "tensor cores, their operands' way from shared memory "
+                                         "included"),
+    "exp_energy": Quantity("pJ/exp", "one exponential, on top of its instruction"),
+    "voltage_exponent": Quantity("1", "exponent e of energy ∝ clock^e for L2 and multiprocessors; "
+                                      "2 if voltage were proportional to the clock"),
 }
 """Parameter -> unit and meaning. A calibration has all of them and no other."""

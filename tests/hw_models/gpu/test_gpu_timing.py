@@ -9,7 +9,6 @@ from hw_models.catalogue import load_accelerator
 from hw_models.gpu.calibration import load_calibration
 from hw_models.gpu.datasheet import STRUCTURES, datasheet
 from hw_models.gpu.launch import KernelLaunch
-from hw_models.gpu.power import steady
 from hw_models.gpu.timing import GpuTiming, overlapped
 
 CALIBRATIONS = Path(__file__).parents[3] / "gpu_kernels" / "calibrations"
@@ -140,26 +139,6 @@ def test_overlap_lies_between_the_longest_and_the_sum(times, exponent):
 def test_a_launch_refuses_impossible_work(change):
     with pytest.raises(ValueError, match=r"at least 1|not negative|above 0"):
         replace(FULL, **change)
-
-
-def test_a_load_below_the_power_limit_keeps_its_time_and_pays_idle_and_bytes():
-    v = CALIBRATED.values()
-    load = steady(CALIBRATED, 1e-3, 1e9, 1e9)
-    assert load.time_s == 1e-3
-    assert load.power_w < v["power_limit"]
-    assert load.energy_j == pytest.approx(
-        (v["idle_power"] + v["active_power"]) * 1e-3
-        + 8e9 * 1e-12 * (v["memory_energy"] + v["l2_energy"]), rel=1e-14)
-
-
-@given(st.floats(1e-6, 1e-2), st.floats(0, 1e11), st.floats(0, 10))
-def test_no_steady_load_draws_more_than_the_limit_and_power_times_time_is_energy(
-    time, moved, operation_j
-):
-    load = steady(CALIBRATED, time, moved, moved, operation_j)
-    assert load.time_s >= time
-    assert load.power_w <= CALIBRATED.values()["power_limit"] * (1 + 1e-12)
-    assert load.power_w * load.time_s == pytest.approx(load.energy_j, rel=1e-14)
 
 
 @pytest.mark.parametrize("name", sorted(STRUCTURES))
