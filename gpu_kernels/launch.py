@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from gpu_kernels.split_plan import device_limits, head_blocks, next_power_of_two
+from gpu_kernels.split_plan import device_limits, next_power_of_two
 
 if TYPE_CHECKING:
     import torch
@@ -49,11 +49,6 @@ def value_arguments(request: DecodeRequest) -> dict[str, Any]:
         "v_stride_h": request.v_strides[2],
         "V_STRIDE_N": request.v_strides[1],
     }
-
-
-def programs_per_split(request: DecodeRequest) -> int:
-    """Return the programs that read one stretch of one sequence: KV heads × blocks of heads."""
-    return request.num_kv_heads * head_blocks(request.group)[1]
 
 
 def overlaps_launches(device: torch.device) -> bool:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 from unittest import mock
 
@@ -24,7 +24,8 @@ class CompiledKernel:
     """One kernel as compiled: resources per block and the instructions of interest.
 
     shared_bytes: static and dynamic shared memory of a block; registers: per thread;
-    spill_bytes: local memory per thread; tensor_core: whether its PTX multiplies matrices.
+    spill_bytes: local memory per thread; tensor_core: whether its PTX multiplies matrices;
+    cubin: the machine code.
     """
 
     name: str
@@ -33,16 +34,27 @@ class CompiledKernel:
     registers: int
     spill_bytes: int
     tensor_core: bool
+    cubin: bytes = field(repr=False)
+
+
+@dataclass(frozen=True)
+class RecordedLaunch:
+    """A launch that was not run: the Triton kernel, its grid, arguments and options by name."""
+
+    kernel: Any
+    grid: tuple[int, ...]
+    arguments: dict[str, Any]
 
 
 @contextmanager
-def _recorded() -> Iterator[list[tuple[Any, dict[str, Any]]]]:
+def _recorded() -> Iterator[list[RecordedLaunch]]:
     from triton.runtime.jit import JITFunction
 
-    launches: list[tuple[Any, dict[str, Any]]] = []
+    launches: list[RecordedLaunch] = []
 
     def record(self: Any, *args: Any, grid: Any, warmup: bool, **kwargs: Any) -> None:
-        launches.append((self, dict(zip(self.arg_names, args, strict=False)) | kwargs))
+        arguments = dict(zip(self.arg_names, args, strict=False)) | kwargs
+        launches.append(RecordedLaunch(self, tuple(grid), arguments))
 
     with (
         mock.patch.object(JITFunction, "run", record),
@@ -51,25 +63,36 @@ def _recorded() -> Iterator[list[tuple[Any, dict[str, Any]]]]:
         yield launches
 
 
-def compile_call(call: Callable[[], Any], capability: tuple[int, int]) -> list[CompiledKernel]:
-    """Compile every kernel that `call` launches for one compute capability.
+def record_call(call: Callable[[], Any], capability: tuple[int, int]) -> list[RecordedLaunch]:
+    """Return what `call` would launch on a GPU of one compute capability.
 
     call: runs a decode function on CPU tensors; nothing is computed.
     """
-    from triton.backends.compiler import GPUTarget
-
     limits = split_plan.OFFLINE_LIMITS[capability]
     overlaps = capability >= (9, 0)
     with (
         mock.patch.object(split_plan, "INTERPRETER_LIMITS", limits),
         mock.patch.object(launch, "overlaps_launches", return_value=overlaps),
+        mock.patch.object(request, "reads_float8", return_value=capability >= (8, 9)),
         _recorded() as launches,
     ):
         split_plan.device_limits.cache_clear()
         call()
     split_plan.device_limits.cache_clear()
+    return launches
+
+
+def compile_call(call: Callable[[], Any], capability: tuple[int, int]) -> list[CompiledKernel]:
+    """Compile every kernel that `call` launches for one compute capability."""
+    return [compile_launch(launch, capability) for launch in record_call(call, capability)]
+
+
+def compile_launch(recorded: RecordedLaunch, capability: tuple[int, int]) -> CompiledKernel:
+    """Compile the kernel of one launch for one compute capability."""
+    from triton.backends.compiler import GPUTarget
+
     target = GPUTarget("cuda", 10 * capability[0] + capability[1], 32)
-    return [_compiled(kernel, arguments, target) for kernel, arguments in launches]
+    return _compiled(recorded.kernel, dict(recorded.arguments), target)
 
 
 def _compiled(kernel: Any, arguments: dict[str, Any], target: Any) -> CompiledKernel:
@@ -94,6 +117,7 @@ def _compiled(kernel: Any, arguments: dict[str, Any], target: Any) -> CompiledKe
         kernel.__name__, built.metadata.num_warps, built.metadata.shared, usage["REG"],
         usage["LOCAL"] + usage["STACK"],
         bool(re.search(r"\b(mma\.sync|wgmma\.mma|tcgen05\.mma)", built.asm["ptx"])),
+        built.asm["cubin"],
     )
 
 

@@ -15,7 +15,8 @@ import triton
 import triton.language as tl
 
 from gpu_kernels.launch import dependent_launch
-from gpu_kernels.split_plan import GROUP, SPAN, next_power_of_two
+from gpu_kernels.merge_plan import DIMS, merge_plan, results_of
+from gpu_kernels.split_plan import GROUP, SPAN
 
 if TYPE_CHECKING:
     import torch
@@ -24,8 +25,6 @@ if TYPE_CHECKING:
     from gpu_kernels.split_plan import LaunchPlan
 
 
-DIMS = 32
-"""Numbers of a head that one program merges: few, because a single sequence has few heads."""
 DIMS_PER_PROGRAM = tl.constexpr(DIMS)
 GROUP_SPLITS = tl.constexpr(GROUP)
 SPAN_SPLITS = tl.constexpr(SPAN)
@@ -242,11 +241,6 @@ def partial_shapes(
     ]
 
 
-def results_of(plan: LaunchPlan) -> int:
-    """Return how many results a plan's programs store per head."""
-    return -(-plan.splits // plan.splits_per_result)
-
-
 def answer_arguments(
     request: DecodeRequest, plan: LaunchPlan, out: torch.Tensor, lse: torch.Tensor | None
 ) -> dict[str, torch.Tensor | None]:
@@ -269,9 +263,9 @@ def merge_splits(
     """
     part, peaks, sums = parts
     results = peaks.shape[1]
-    members = 1 if plan is None else SPAN // plan.splits_per_result
-    merge_kernel[(request.num_qo_heads, request.batch, -(-request.head_dim // DIMS))](
+    chosen = merge_plan(request, results, plan)
+    merge_kernel[chosen.grid](
         part, peaks, sums, request.v_scale, out, lse, results, request.group,
-        HEAD_DIM=request.head_dim, BLOCK_S=min(64, next_power_of_two(-(-results // members))),
-        MEMBERS=members, num_warps=4, **dependent_launch(request.q.device),
+        HEAD_DIM=request.head_dim, BLOCK_S=chosen.block_s, MEMBERS=chosen.members,
+        num_warps=chosen.num_warps, **dependent_launch(request.q.device),
     )

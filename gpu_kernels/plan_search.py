@@ -83,14 +83,18 @@ def prepared(
 def _decode_and_rule(
     problem: Problem, q: torch.Tensor, k: torch.Tensor, v: torch.Tensor
 ) -> tuple[Callable[..., Any], LaunchPlan]:
-    from gpu_kernels.bernoulli_qk import api as ternary
+    from gpu_kernels.bernoulli_qk import plan as ternary
+    from gpu_kernels.bernoulli_qk.api import bernoulli_qk_decode, bernoulli_qk_flash_decode
     from gpu_kernels.bernoulli_qk.inputs import check_feature_major
-    from gpu_kernels.dense import api as dense
+    from gpu_kernels.dense import plan as dense
+    from gpu_kernels.dense.api import dense_decode
     from gpu_kernels.request import check_decode
-    from gpu_kernels.s2anta_comb import api as comb
-    from gpu_kernels.s2anta_flash import api as flash
+    from gpu_kernels.s2anta_comb import plan as comb
+    from gpu_kernels.s2anta_comb.api import s2anta_comb_decode
+    from gpu_kernels.s2anta_flash import plan as flash
+    from gpu_kernels.s2anta_flash.api import s2anta_flash_decode
     from gpu_kernels.s2anta_prop.api import s2anta_prop_decode
-    from gpu_kernels.tile_stash import stash_plan
+    from gpu_kernels.stash_plan import stash_plan
 
     limits, tile = device_limits(q.device), problem.tile
     common: dict[str, Any] = {"seq_lens": None, "sm_scale": None, "kv_layout": "NHD"}
@@ -98,15 +102,16 @@ def _decode_and_rule(
         found = check_feature_major(q, k, v, trials=problem.trials, scale="exact", k_scale=None,
                                     v_scale=None, **common)
         if problem.kernel == "bernoulli_qk":
-            return ternary.bernoulli_qk_decode, ternary.plan(found, limits)
-        return ternary.bernoulli_qk_flash_decode, ternary.score_plan(found, tile, limits)
+            return bernoulli_qk_decode, ternary.plan(found.rows, found.k.stride(2), limits)
+        return bernoulli_qk_flash_decode, ternary.score_plan(
+            found.rows, found.k.stride(2), tile, limits)
     request = check_decode(q, k, v, **common)
     if problem.kernel == "dense":
-        return dense.dense_decode, dense.plan(request, limits)
+        return dense_decode, dense.plan(request, limits)
     if problem.kernel == "s2anta_flash":
-        return flash.s2anta_flash_decode, flash.plan(request, tile, limits)
+        return s2anta_flash_decode, flash.plan(request, tile, limits)
     if problem.kernel == "s2anta_comb":
-        return comb.s2anta_comb_decode, comb.plan(request, tile, limits)
+        return s2anta_comb_decode, comb.plan(request, tile, limits)
     return s2anta_prop_decode, stash_plan(request, tile, limits)
 
 

@@ -186,11 +186,16 @@ def _as_kernel_reads(cache: torch.Tensor) -> torch.Tensor:
     """Return float8 as raw bytes where Triton cannot convert it: before sm_89, and on CPU."""
     import torch
 
-    if cache.dtype != torch.float8_e4m3fn:
-        return cache
-    if cache.device.type == "cuda" and torch.cuda.get_device_capability(cache.device) >= (8, 9):
+    if cache.dtype != torch.float8_e4m3fn or reads_float8(cache.device):
         return cache
     return cache.view(torch.uint8)
+
+
+def reads_float8(device: torch.device) -> bool:
+    """Return whether kernels on `device` can convert float8 themselves."""
+    import torch
+
+    return device.type == "cuda" and bool(torch.cuda.get_device_capability(device) >= (8, 9))
 
 
 def check_samples(samples: int) -> None:

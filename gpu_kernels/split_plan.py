@@ -19,6 +19,8 @@ if TYPE_CHECKING:
 
 MAX_HEADS_PER_PROGRAM = 16
 """Rows of one tensor-core operand; larger groups are cut into blocks of this many heads."""
+MIN_COLUMNS = 8
+"""Least number of query columns of one tensor-core product with keys as rows."""
 GROUP = 4
 """Neighbouring splits whose results are added before any others."""
 SPAN = GROUP * GROUP

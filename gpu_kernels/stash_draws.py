@@ -5,36 +5,16 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import triton
 import triton.language as tl
 
 from gpu_kernels.cache_rows import as_float32, head_base, row_offsets, sequence_length
 from gpu_kernels.random_offsets import step_and_layer, uniform_offsets
-from gpu_kernels.split_plan import next_power_of_two
+from gpu_kernels.stash_plan import SPAN
 from gpu_kernels.tile_stash import BLOCK_KEYS
 
-if TYPE_CHECKING:
-    from gpu_kernels.request import DecodeRequest
-
-SPAN = 16
-"""Tiles per span, the coarse step of the search for a draw's tile."""
 SPAN_TILES = tl.constexpr(SPAN)
 PAST_THE_END = tl.constexpr(2147483647)
-MAX_DRAWS = 128
-BYTES_PER_WARP = 8192
-"""Drawn values that one warp holds: 64 registers per thread."""
-
-
-def draws_per_program(request: DecodeRequest, samples: int) -> tuple[int, int]:
-    """Return (draws of one program, warps); a thread finds a draw, a warp adds its rows."""
-    draws = min(MAX_DRAWS, max(32, next_power_of_two(samples)))
-    # float8 is added up as 16-bit numbers at least
-    row_bytes = next_power_of_two(request.head_dim) * max(2, request.v.element_size())
-    # Triton 3.6 cannot compile a scan over fewer numbers (2 per draw) than threads
-    return draws, max(1, min(draws // 16, draws * row_bytes // BYTES_PER_WARP))
-
 
 @triton.jit
 def first_reached(mass, level, COUNT: tl.constexpr):

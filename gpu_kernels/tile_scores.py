@@ -12,9 +12,6 @@ import triton.language as tl
 
 from gpu_kernels.cache_rows import as_operand, row_offsets
 
-MIN_COLUMNS = 8
-"""Least number of query columns of one tensor-core product."""
-
 
 @triton.jit
 def load_queries(q_ptr, batch, head, mine, q_stride_b, q_stride_h, HEAD_DIM: tl.constexpr,

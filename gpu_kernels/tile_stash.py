@@ -10,23 +10,14 @@ from typing import TYPE_CHECKING
 import triton
 import triton.language as tl
 
-from gpu_kernels.launch import programs_per_split
 from gpu_kernels.requirement import require
-from gpu_kernels.split_plan import DeviceLimits, LaunchPlan, splits_that_fill, stages_that_fit
+from gpu_kernels.stash_plan import BLOCK
 
 if TYPE_CHECKING:
     import torch
 
-    from gpu_kernels.request import DecodeRequest
-
 STASHES = ("float16", "float32")
-BLOCK = 16
-"""Keys per block: 16 weights of 2 bytes of one head fill one 32-byte sector."""
 BLOCK_KEYS = tl.constexpr(BLOCK)
-MIN_TILE, MAX_TILE = 16, 256
-KEYS_AT_ONCE = 256
-"""Most keys that one program scores together, several tiles where tiles are short."""
-
 
 @triton.jit
 def stash_tiles(
@@ -80,22 +71,3 @@ def stash_shapes(
         ((heads, tiles), torch.float32),
         ((heads, tiles), torch.float32),
     ]
-
-
-def largest_tile(request: DecodeRequest, limits: DeviceLimits) -> int:
-    """Return the most keys of a tile: its rows must fit into a block's shared memory."""
-    tile = MAX_TILE
-    while tile * request.row_bytes > limits.shared_per_block_bytes * 4 // 5:
-        tile //= 2
-    return tile
-
-
-def stash_plan(request: DecodeRequest, tile: int, limits: DeviceLimits) -> LaunchPlan:
-    """Choose block, warps, stages and splits of a score pass from the shapes and the device."""
-    block_n = KEYS_AT_ONCE
-    while block_n > tile and stages_that_fit(limits, block_n * request.row_bytes, most=2) < 2:
-        block_n //= 2
-    blocks = -(-request.context // block_n)
-    splits = splits_that_fill(limits, programs_per_split(request), blocks, ctas_per_sm=2)
-    stages = stages_that_fit(limits, block_n * request.row_bytes, most=2)
-    return LaunchPlan(block_n, 4, stages, splits)

@@ -69,9 +69,9 @@ def _sampling(kernel: Kernel, shape: Shape, inputs: Inputs) -> tuple[dict[str, A
     """Return the arguments of a kernel that draws rows, and how many it draws per head."""
     import torch
 
-    from gpu_kernels.s2anta_comb.api import DEFAULT_TILE as COMB_TILE
-    from gpu_kernels.s2anta_flash.api import DEFAULT_TILE
+    from gpu_kernels.s2anta_comb.plan import DEFAULT_TILE as COMB_TILE
     from gpu_kernels.s2anta_flash.budget import effective_samples, rows_per_head
+    from gpu_kernels.s2anta_flash.plan import DEFAULT_TILE
 
     n = shape.context
     samples = max(1, n // int(kernel.keys_per_sample or 1))

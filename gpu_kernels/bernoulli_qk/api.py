@@ -6,69 +6,28 @@ from typing import TYPE_CHECKING
 
 from gpu_kernels.bernoulli_qk.dense_kernel import ternary_dense_kernel
 from gpu_kernels.bernoulli_qk.inputs import (
-    FeatureMajorRequest,
     check_feature_major,
     digit_shapes,
     digits_to_fill,
     draw_digits,
     key_arguments,
 )
+from gpu_kernels.bernoulli_qk.plan import DEFAULT_TILE, plan, score_plan
 from gpu_kernels.bernoulli_qk.stash_kernel import ternary_stash_kernel
-from gpu_kernels.launch import dependent_launch, programs_per_split, value_arguments
+from gpu_kernels.launch import dependent_launch, value_arguments
 from gpu_kernels.outputs import answer, outputs
 from gpu_kernels.partial_results import merge_splits, partial_shapes
 from gpu_kernels.random_offsets import random_state, shares_offsets
 from gpu_kernels.request import check_output, check_samples, check_tile
 from gpu_kernels.s2anta_flash.budget import rows_per_head
-from gpu_kernels.split_plan import (
-    DeviceLimits,
-    LaunchPlan,
-    device_limits,
-    head_blocks,
-    next_power_of_two,
-    programs_that_fit,
-    splits_that_fill,
-    stages_that_fit,
-)
-from gpu_kernels.stash_draws import draw_kernel, draws_per_program
-from gpu_kernels.tile_stash import MIN_TILE, largest_tile, stash_shapes, stash_unit
+from gpu_kernels.split_plan import LaunchPlan, device_limits, head_blocks
+from gpu_kernels.stash_draws import draw_kernel
+from gpu_kernels.stash_plan import MIN_TILE, draws_per_program, largest_tile
+from gpu_kernels.tile_stash import stash_shapes, stash_unit
 from gpu_kernels.workspace import Workspace
 
 if TYPE_CHECKING:
     import torch
-
-DEFAULT_TILE = 64
-
-
-def keys_at_once(found: FeatureMajorRequest, least: int) -> int:
-    """Return the keys of one block: at most 128 numbers of K per thread, so that nothing spills.
-
-    A quarter in float32, which has no tensor cores; half where odd strides forbid wide loads.
-    """
-    numbers = 16384 if found.k.element_size() <= 2 else 4096
-    if found.k.stride(2) % 16:
-        numbers //= 2
-    return max(least, min(128, numbers // next_power_of_two(found.rows.head_dim)))
-
-
-def plan(found: FeatureMajorRequest, limits: DeviceLimits) -> LaunchPlan:
-    """Choose tile, warps, stages and splits of the dense form from the shapes and the device."""
-    request, block_n = found.rows, keys_at_once(found, 16)
-    stages = stages_that_fit(limits, 2 * block_n * request.row_bytes, most=3)
-    tiles = -(-request.context // block_n)
-    per_split = programs_per_split(request)
-    splits = splits_that_fill(limits, per_split, tiles, ctas_per_sm=1)
-    programs = programs_that_fit(limits, per_split, request.batch, splits, ctas_per_sm=1)
-    return LaunchPlan(block_n, 4, stages, splits, programs)
-
-
-def score_plan(found: FeatureMajorRequest, tile: int, limits: DeviceLimits) -> LaunchPlan:
-    """Choose block, warps, stages and splits of the score pass before sampled values."""
-    request, block_n = found.rows, keys_at_once(found, tile)
-    stages = stages_that_fit(limits, block_n * request.row_bytes, most=3)
-    blocks = -(-request.context // block_n)
-    splits = splits_that_fill(limits, programs_per_split(request), blocks, ctas_per_sm=2)
-    return LaunchPlan(block_n, 4, stages, splits)
 
 
 def bernoulli_qk_decode(
@@ -115,7 +74,7 @@ def bernoulli_qk_decode(
     request = found.rows
     state = random_state(seed, step, layer, q)
     out, lse = outputs(request, out, lse, return_lse)
-    chosen = plan(found, device_limits(q.device)) if launch is None else launch
+    chosen = plan(request, found.k.stride(2), device_limits(q.device)) if launch is None else launch
     heads, blocks = head_blocks(request.group)
     scratch, unit, *parts = (workspace or Workspace()).cut(
         digit_shapes(request) + partial_shapes(request, chosen.splits), q.device
@@ -186,7 +145,7 @@ def bernoulli_qk_flash_decode(
     if rows is not None:
         check_output("rows", rows, (*q.shape[:2], most_rows), torch.int32, q)
         rows.fill_(-1)
-    chosen = score_plan(found, tile, limits) if launch is None else launch
+    chosen = score_plan(request, found.k.stride(2), tile, limits) if launch is None else launch
     block_n = max(tile, chosen.block_n)
     heads, blocks = head_blocks(request.group)
     tiles = max(1, -(-request.context // block_n)) * (block_n // tile)

@@ -23,9 +23,10 @@ START = {
     "dependent_dispatch": 1e-9, "memory_latency": 4e-7, "l2_latency": 2e-7,
     "read_bandwidth": 2e12, "tile_latency": 6e-7, "multiprocessor_rate": 1e11, "ramp": 1e-6,
     "overlap": 4.0, "l2_bandwidth": 8e12, "l2_tile_latency": 3e-7, "gather_efficiency": 0.9,
-    "line_rate": 4e10, "issue_rate": 0.9, "issue_interval": 2.0, "active_power": 20.0,
-    "memory_energy": 10.0, "page_energy": 2000.0, "l2_energy": 5.0, "instruction_energy": 250.0,
-    "tensor_energy": 1.0, "exp_energy": 5.0, "voltage_exponent": 2.0,
+    "line_rate": 4e10, "issue_rate": 0.9, "issue_interval": 2.0, "step_interval": 2.0,
+    "barrier": 100.0, "program_rate": 1e11, "special_interval": 8.0, "tensor_interval": 8.0,
+    "active_power": 20.0, "memory_energy": 10.0, "page_energy": 2000.0, "l2_energy": 5.0,
+    "instruction_energy": 250.0, "tensor_energy": 1.0, "exp_energy": 5.0, "voltage_exponent": 2.0,
 }
 """Where the search starts: class figures of a datacentre GPU, in the units of the parameters."""
 
@@ -122,11 +123,13 @@ def _readings(rows: Sequence[Row], result: Result) -> None:
     result.errors["idle_power"] = (max(readings) - min(readings)) / 2 or None
     result.values["power_limit"] = idle[0].number("power_limit_w")
     result.errors["power_limit"] = None
+    result.values["l2_capacity"] = idle[0].number("l2_bytes")
+    result.errors["l2_capacity"] = None
     result.origins |= {
         "timer": "one reading without a launch", "clock": "one reading: cycles counted over time",
         "idle_power": "mean of the readings before the loads; its error is half of what all"
                       f" {len(readings)} readings, those after them too, differ by",
-        "power_limit": "as the driver reports it",
+        "power_limit": "as the driver reports it", "l2_capacity": "as the driver reports it",
     }
 
 

@@ -2,32 +2,31 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import replace
 
 from gpu_kernels.calibration.rows import Row
+from gpu_kernels.compiled_counts.table import Compiled, Variant, compiled, variant_text
+from gpu_kernels.launches.resident import resident_programs
 from hw_models.gpu.launch import KernelLaunch, Start
 
 LINE_BYTES = 128
 INDEX_BYTES = 4
 HEAD_DIM = 128
 """Depth of the products in the microbenchmarks."""
+STEPS = ("dot", "exp", "scan", "compare")
+"""Operations of a tile, each with those before it."""
+DEFAULT_STAGES = 3
+"""Of a Triton kernel for which no number of stages is given."""
 LOOP_SLOTS = 1
 """Instructions per warp and iteration around the multiply-adds: assumed, not counted; an unrolled
 loop counts, compares and branches once for several iterations."""
 
 
-def resident_programs(row: Row) -> int:
-    """Return how many programs fit on a multiprocessor of compute capability 8.0 or 9.0.
-
-    Registers 65,536 in units of 256 per warp; shared memory 228 KiB (8.0: 164) less 1 KiB per
-    program; 64 warps; 32 programs. Source: CUDA C++ Programming Guide, technical specifications
-    per compute capability.
-    """
-    warps = row.count("num_warps", 1)
-    registers = -(-row.count("registers", 32) // 8) * 256 * warps
-    shared = row.count("shared_bytes") + 1024
-    capacity = (164 if row.text("capability") == "8.0" else 228) * 1024
-    return max(1, min(65536 // registers, capacity // shared, 64 // warps, 32))
+def _resident(row: Row) -> int:
+    major, minor = row.text("capability").split(".")
+    return resident_programs(row.count("registers", 32), row.count("shared_bytes"),
+                             row.count("num_warps", 1), (int(major), int(minor)))
 
 
 def launches(row: Row) -> list[KernelLaunch]:
@@ -35,10 +34,10 @@ def launches(row: Row) -> list[KernelLaunch]:
     kernel = row.text("kernel")
     if kernel == "relay":
         return _relay(row)
-    bare = KernelLaunch(row.count("programs", 1), resident_programs(row),
+    bare = KernelLaunch(row.count("programs", 1), _resident(row),
                         row.count("num_warps", 1))
     if kernel == "arithmetic":
-        return [_arithmetic(row, bare)]
+        return [_with_program(row, _arithmetic(row, bare), row.number("iterations"))]
     tiled = replace(bare, tile_bytes=row.number("tile_bytes"),
                     tiles_in_flight=max(1, row.count("stages", 1) - 1))
     if kernel == "gather":
@@ -48,7 +47,10 @@ def launches(row: Row) -> list[KernelLaunch]:
         read = replace(tiled, l2_bytes=loaded)
     else:
         read = replace(tiled, stream_bytes=loaded)
-    return [_with_instructions(row, _with_steps(row, read), row.number("tile_bytes"))]
+    read = _with_instructions(row, _with_steps(row, read), row.number("tile_bytes"))
+    # a program beyond the last tile takes its steps all the same
+    part = math.ceil(row.number("read_bytes") / read.tile_bytes / read.programs)
+    return [_with_program(row, read, row.count("passes", 1) * part)]
 
 
 def _arithmetic(row: Row, launch: KernelLaunch) -> KernelLaunch:
@@ -81,9 +83,40 @@ def _with_instructions(row: Row, launch: KernelLaunch, tile_bytes: float) -> Ker
     return replace(launch, issue_slots=turns * launch.num_warps * row.number("loop_instructions"))
 
 
+def compiled_microbenchmark(row: Row) -> Compiled:
+    """Return what the compiler made of an arithmetic or tile kernel; raises `NotCompiled`."""
+    kernel = row.text("kernel")
+    arguments: dict[str, object] = {
+        name.upper(): row.count(name) for name in ("block_n", "columns", "samples", "stages")
+        if row.text(name)
+    }
+    if kernel == "arithmetic":
+        arguments["OP"] = row.text("op")
+    else:
+        arguments["STEP"] = STEPS.index(row.text("op")) + 1
+    variant = Variant(f"microbench.compute_kernels.{kernel}_kernel",
+                      variant_text(arguments | {"HEAD_DIM": HEAD_DIM}),
+                      row.count("num_warps"), DEFAULT_STAGES)
+    major, minor = row.text("capability").split(".")
+    return compiled(variant, (int(major), int(minor)))
+
+
+def _with_program(row: Row, launch: KernelLaunch, turns: float) -> KernelLaunch:
+    """Add what a program executes where its steps are looked at, `turns` times the loop.
+
+    Multiply-adds are left out: theirs do not wait for each other.
+    """
+    if row.text("experiment") not in ("arithmetic", "tile") or row.text("op") == "fma":
+        return launch
+    steps = compiled_microbenchmark(row).steps
+    turn = steps.turn.plus(steps.branch, 1.0)
+    slots = launch.num_warps * steps.once.plus(turn, turns).instructions
+    return replace(launch, issue_slots=slots, once=steps.once, turn=turn, turns=turns)
+
+
 def _relay(row: Row) -> list[KernelLaunch]:
     rest: Start = "dependent" if row.count("dependent") else "serial"
-    first = KernelLaunch(row.count("programs"), resident_programs(row), row.count("num_warps"),
+    first = KernelLaunch(row.count("programs"), _resident(row), row.count("num_warps"),
                          dependent_reads=int(row.text("op") == "relay"))
     return [replace(first, start=rest if index else "alone")
             for index in range(row.count("launches"))]

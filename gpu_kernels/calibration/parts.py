@@ -20,6 +20,10 @@ SATURATING_BYTES = 8e6
 """Over twice bandwidth × latency of an H200: more bytes in flight change nothing."""
 
 
+FEW_TILES = 7
+"""Tiles of a program below which its launch takes longer than its steps."""
+
+
 @dataclass(frozen=True)
 class Part:
     """Rows that isolate some parameters.
@@ -104,6 +108,26 @@ def _multiply_adds(row: Row) -> bool:
     return row.text("experiment") == "arithmetic" and row.text("op") == "fma"
 
 
+def _operation(*ops: str) -> Callable[[Row], bool]:
+    return lambda row: row.text("experiment") == "arithmetic" and row.text("op") in ops
+
+
+def _products(row: Row) -> bool:
+    """One warp with 32 columns; 8 columns wait for shared memory, four warps multiply as one."""
+    return (_operation("dot")(row) and row.count("num_warps") == 1
+            and row.count("columns") == 32)
+
+
+def _tiles_from_l2(row: Row) -> bool:
+    """Long enough that the steps show beside what starts and ends a launch."""
+    return (row.text("experiment") == "tile" and row.text("l2") == "warm"
+            and _tiles_per_program(row) >= FEW_TILES)
+
+
+def _tiles_per_program(row: Row) -> float:
+    return row.number("loaded_bytes") / row.number("tile_bytes") / row.number("programs")
+
+
 def _steady(*kernels: str) -> Callable[[Row], bool]:
     """Loads of normal numbers whose instructions are known."""
     return lambda row: (_counted_load(row) and row.text("kernel") in kernels
@@ -148,6 +172,10 @@ FITTED: tuple[Part, ...] = (
     Part("l2", ("l2_bandwidth", "l2_tile_latency"), _resident_in_l2),
     Part("gather", ("gather_efficiency", "line_rate"), _pipelined_gather, holds_out=True),
     Part("multiply-adds", ("issue_rate", "issue_interval"), _multiply_adds),
+    Part("exponentials", ("special_interval",), _operation("exp")),
+    Part("products of matrices", ("tensor_interval",), _products),
+    Part("tiles of keys in L2", ("step_interval", "barrier", "program_rate"), _tiles_from_l2,
+         holds_out=True),
     Part("power", ("active_power", "memory_energy", "page_energy", "l2_energy",
                    "instruction_energy", "tensor_energy", "exp_energy", "voltage_exponent"),
          # without the first of three, every operation has a point that is fitted on
@@ -163,6 +191,9 @@ CHECKED: tuple[Part, ...] = (
          lambda row: row.text("experiment") == "waves" and row.text("kernel") == "arithmetic"),
     Part("streams without pipeline", (),
          lambda row: row.text("experiment") == "stream" and row.count("stages") == 1),
+    Part("maxima, scans, comparisons", (), _operation("max", "scan", "compare")),
+    Part("tiles of keys", (),
+         lambda row: row.text("experiment") == "tile" and row.text("l2") == "cold"),
     Part("power of operations on numbers at rest", (),
          lambda row: _counted_load(row) and _settled(row), unit="W"),
     Part("power of products of many columns", (),

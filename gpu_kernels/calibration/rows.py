@@ -38,16 +38,21 @@ class Row:
         return int(self.number(name)) if self.text(name) else default
 
 
-def read_rows(paths: Sequence[Path]) -> list[Row]:
-    """Read all rows of the files; raises `SpecError` for a file that is none of ours."""
+def read_rows(
+    paths: Sequence[Path], needed: Sequence[str] = NEEDED, kind: str = "microbenchmark"
+) -> list[Row]:
+    """Read all rows of the files; raises `SpecError` for a file that is none of ours.
+
+    needed: columns by which a file of that kind is known.
+    """
     rows: list[Row] = []
     for path in paths:
         try:
             with path.open(newline="", encoding="utf-8") as file:
                 reader = csv.DictReader(file)
                 columns = reader.fieldnames or []
-                if missing := [name for name in NEEDED if name not in columns]:
-                    raise SpecError(Problem(f"is no microbenchmark file: column {missing[0]} is"
+                if missing := [name for name in needed if name not in columns]:
+                    raise SpecError(Problem(f"is no {kind} file: column {missing[0]} is"
                                             " missing", str(path), 1))
                 rows += [Row({k: v or "" for k, v in cells.items() if k}, str(path), line)
                          for line, cells in enumerate(reader, start=2)]

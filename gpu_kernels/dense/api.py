@@ -5,46 +5,18 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from gpu_kernels.dense.kernel import dense_kernel
-from gpu_kernels.launch import (
-    cache_arguments,
-    first_launch,
-    programs_per_split,
-    value_arguments,
-)
+from gpu_kernels.dense.plan import plan
+from gpu_kernels.launch import cache_arguments, first_launch, value_arguments
+from gpu_kernels.merge_plan import results_of
 from gpu_kernels.outputs import answer, outputs
 from gpu_kernels.page_table import PageTable
-from gpu_kernels.partial_results import (
-    answer_arguments,
-    merge_splits,
-    partial_shapes,
-    results_of,
-)
-from gpu_kernels.request import DecodeRequest, check_decode
-from gpu_kernels.split_plan import (
-    DeviceLimits,
-    LaunchPlan,
-    device_limits,
-    head_blocks,
-    programs_that_fit,
-    splits_that_fill,
-    stages_that_fit,
-)
+from gpu_kernels.partial_results import answer_arguments, merge_splits, partial_shapes
+from gpu_kernels.request import check_decode
+from gpu_kernels.split_plan import LaunchPlan, device_limits, head_blocks
 from gpu_kernels.workspace import Workspace
 
 if TYPE_CHECKING:
     import torch
-
-
-def plan(request: DecodeRequest, limits: DeviceLimits) -> LaunchPlan:
-    """Choose tile, warps, stages and splits from the shapes and the device."""
-    block_n = 128 if request.row_bytes <= 128 else 64 if request.row_bytes <= 512 else 32
-    # n stages hold n − 1 tiles of keys and of values
-    stages = stages_that_fit(limits, 2 * block_n * request.row_bytes, most=3) + 1
-    tiles = -(-request.context // block_n)
-    per_split = programs_per_split(request)
-    splits = splits_that_fill(limits, per_split, tiles, ctas_per_sm=1)
-    programs = programs_that_fit(limits, per_split, request.batch, splits, ctas_per_sm=1)
-    return LaunchPlan(block_n, 4, stages, splits, programs)
 
 
 def dense_decode(

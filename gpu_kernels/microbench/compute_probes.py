@@ -110,7 +110,8 @@ def merge(l2: L2State, heads: int, splits: int) -> Probe:
     def make(lab: Lab) -> Callable[[], Any]:
         import torch
 
-        from gpu_kernels.partial_results import DIMS, merge_kernel
+        from gpu_kernels.merge_plan import DIMS
+        from gpu_kernels.partial_results import merge_kernel
 
         part = torch.randn(heads, splits, HEAD_DIM, device=lab.device)
         peaks = torch.randn(heads, splits, device=lab.device)

@@ -13,6 +13,8 @@ if TYPE_CHECKING:
 
     from gpu_kernels.bench.inputs import Inputs, Shape
 
+DECODE_SHAPE = (32, 8, 128)
+"""Query heads, KV heads and head dimension; bf16, nearly flat attention."""
 DECODE_SIZES = ((1, 32768), (16, 32768))
 KEYS_PER_SAMPLE = {"s2anta_flash": 16, "s2anta_comb": 128}
 
@@ -61,7 +63,7 @@ def _decode(
     from gpu_kernels.bench.inputs import Shape, flat_inputs
     from gpu_kernels.workspace import Workspace
 
-    shape = Shape(batch, context, 32, 8, 128)
+    shape = Shape(batch, context, *DECODE_SHAPE)
     inputs = flat_inputs(shape, torch.bfloat16, "NHD", device, 0)
     workspace = Workspace()
     call, cache_bytes = _sampled(kernel, shape, inputs, workspace)
@@ -80,8 +82,9 @@ def _sampled(
     from gpu_kernels.bench import moved
     from gpu_kernels.dense.api import dense_decode
     from gpu_kernels.s2anta_comb.api import s2anta_comb_decode
-    from gpu_kernels.s2anta_flash.api import DEFAULT_TILE, s2anta_flash_decode
+    from gpu_kernels.s2anta_flash.api import s2anta_flash_decode
     from gpu_kernels.s2anta_flash.budget import rows_per_head
+    from gpu_kernels.s2anta_flash.plan import DEFAULT_TILE
 
     tensors = (inputs.q, inputs.k, inputs.v)
     itemsize = inputs.k.element_size()

@@ -4,67 +4,34 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from gpu_kernels.launch import (
-    cache_arguments,
-    dependent_launch,
-    first_launch,
-    programs_per_split,
-    value_arguments,
-)
+from gpu_kernels.launch import cache_arguments, dependent_launch, first_launch, value_arguments
 from gpu_kernels.outputs import answer, outputs
 from gpu_kernels.page_table import PageTable
 from gpu_kernels.random_offsets import random_state, shares_offsets
-from gpu_kernels.request import (
-    DecodeRequest,
-    check_decode,
-    check_output,
-    check_samples,
-    check_tile,
-)
+from gpu_kernels.request import check_decode, check_output, check_samples, check_tile
 from gpu_kernels.requirement import require
-from gpu_kernels.s2anta_comb.draw_kernel import SPAN, add_parts_kernel, draw_kernel
-from gpu_kernels.s2anta_comb.score_kernel import BLOCK, score_kernel
+from gpu_kernels.s2anta_comb.draw_kernel import add_parts_kernel, draw_kernel
+from gpu_kernels.s2anta_comb.plan import (
+    BLOCK,
+    DEFAULT_TILE,
+    MAX_TILE,
+    MIN_TILE,
+    draw_launch,
+    draw_plan,
+    plan,
+)
+from gpu_kernels.s2anta_comb.score_kernel import score_kernel
 from gpu_kernels.split_plan import (
-    DeviceLimits,
+    MIN_COLUMNS,
     LaunchPlan,
     device_limits,
     head_blocks,
     next_power_of_two,
-    programs_that_fit,
-    stages_that_fit,
 )
-from gpu_kernels.tile_scores import MIN_COLUMNS
 from gpu_kernels.workspace import Workspace
 
 if TYPE_CHECKING:
     import torch
-
-MIN_TILE, DEFAULT_TILE, MAX_TILE = 32, 256, 256
-MAX_TEETH = 256
-"""Draws of one program; the programs of a head leave partial sums, added in a fixed order."""
-
-
-WAVE_TILES = range(8, 33)
-"""Tiles per program for which one wave of programs is faster than a program per tile."""
-
-
-def plan(request: DecodeRequest, tile: int, limits: DeviceLimits) -> LaunchPlan:
-    """Choose warps, stages and programs of the score pass from the shapes and the device.
-
-    Every tile is scored alone, so that no bit depends on how programs share them.
-    """
-    tiles = max(1, -(-request.context // tile))
-    per_split = programs_per_split(request)
-    wave = programs_that_fit(limits, per_split, request.batch, tiles, ctas_per_sm=2)
-    programs = wave if -(-tiles // wave) in WAVE_TILES else tiles
-    stages = stages_that_fit(limits, tile * request.row_bytes, most=2)
-    return LaunchPlan(tile, max(1, tile // 32), stages, programs)
-
-
-def draw_plan(samples: int) -> tuple[int, int]:
-    """Return (teeth per program, warps) of the drawing pass."""
-    teeth = min(MAX_TEETH, max(32, next_power_of_two(samples)))
-    return teeth, teeth // 32
 
 
 def s2anta_comb_decode(
@@ -126,6 +93,7 @@ def s2anta_comb_decode(
     tiles = max(1, -(-request.context // tile))
     teeth, warps = draw or draw_plan(samples)
     parts = -(-samples // teeth)
+    spans, chunk = draw_launch(tiles, warps)
     scratch = workspace or Workspace()
     stashed, block_mass, tile_mass, tile_max, running, sums = scratch.cut(
         [
@@ -156,11 +124,8 @@ def s2anta_comb_decode(
         **{name: cache[name] for name in shared_names}, **value_arguments(request), **masses,
         running_ptr=running, v_scale_ptr=request.v_scale, state_ptr=state,
         out_ptr=out if parts == 1 else sums, lse_ptr=lse, rows_ptr=rows, samples=samples,
-        layer=layer, BLOCK_N=tile, TEETH=teeth,
-        SPANS=min(64, next_power_of_two(tiles // SPAN)),
-        # Triton 3.6 cannot compile a scan over fewer numbers than threads
-        CHUNK=min(1024, max(32 * warps, next_power_of_two(tiles))),
-        SHARED=shared, num_warps=warps, num_stages=1, **dependent_launch(q.device),
+        layer=layer, BLOCK_N=tile, TEETH=teeth, SPANS=spans, CHUNK=chunk, SHARED=shared,
+        num_warps=warps, num_stages=1, **dependent_launch(q.device),
     )
     if parts > 1:
         add_parts_kernel[(flat,)](sums, out, parts, HEAD_DIM=request.head_dim,

@@ -14,10 +14,9 @@ from gpu_kernels.cache_rows import (
     sequence_length,
 )
 from gpu_kernels.random_offsets import step_and_layer, uniform_offsets
+from gpu_kernels.s2anta_comb.plan import SPAN
 from gpu_kernels.s2anta_comb.score_kernel import BLOCK_KEYS
 
-SPAN = 16
-"""Tiles per span, the coarsest step of the search."""
 SPAN_TILES = tl.constexpr(SPAN)
 
 

@@ -7,10 +7,9 @@ import triton
 import triton.language as tl
 
 from gpu_kernels.cache_rows import as_operand, head_base, sequence_length
+from gpu_kernels.s2anta_comb.plan import BLOCK
 from gpu_kernels.tile_scores import load_queries, load_tile
 
-BLOCK = 16
-"""Keys per block: 16 weights of 2 bytes of one head fill one 32-byte sector."""
 BLOCK_KEYS = tl.constexpr(BLOCK)
 
 

@@ -4,78 +4,21 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from gpu_kernels.launch import (
-    cache_arguments,
-    first_launch,
-    programs_per_split,
-    value_arguments,
-)
+from gpu_kernels.launch import cache_arguments, first_launch, value_arguments
+from gpu_kernels.merge_plan import results_of
 from gpu_kernels.outputs import answer, outputs
 from gpu_kernels.page_table import PageTable
-from gpu_kernels.partial_results import (
-    answer_arguments,
-    merge_splits,
-    partial_shapes,
-    results_of,
-)
+from gpu_kernels.partial_results import answer_arguments, merge_splits, partial_shapes
 from gpu_kernels.random_offsets import random_state, shares_offsets
-from gpu_kernels.request import (
-    DecodeRequest,
-    check_decode,
-    check_output,
-    check_samples,
-    check_tile,
-)
-from gpu_kernels.s2anta_flash.budget import rows_per_head, tile_budget
+from gpu_kernels.request import check_decode, check_output, check_samples, check_tile
+from gpu_kernels.s2anta_flash.budget import rows_per_head
 from gpu_kernels.s2anta_flash.kernel import flash_kernel
-from gpu_kernels.split_plan import (
-    DeviceLimits,
-    LaunchPlan,
-    device_limits,
-    head_blocks,
-    next_power_of_two,
-    programs_per_sm,
-    programs_that_fit,
-    splits_that_fill,
-    stages_that_fit,
-)
-from gpu_kernels.tile_scores import MIN_COLUMNS
+from gpu_kernels.s2anta_flash.plan import DEFAULT_TILE, MAX_TILE, MIN_TILE, plan, samples_per_pass
+from gpu_kernels.split_plan import MIN_COLUMNS, LaunchPlan, device_limits, head_blocks
 from gpu_kernels.workspace import Workspace
 
 if TYPE_CHECKING:
     import torch
-
-MIN_TILE, DEFAULT_TILE, MAX_TILE = 16, 64, 256
-MIN_SPLIT = 256
-"""Keys; shorter splits would write more partial results than they are worth."""
-RESIDENT = 8
-"""Programs per multiprocessor."""
-MAX_PAIRS = 32
-"""(head, sample) pairs of one product; a larger budget takes more passes over the tile."""
-
-
-def samples_per_pass(request: DecodeRequest, samples: int, tile: int) -> int:
-    """Return how many samples of each head one pass over a tile draws, a power of two."""
-    heads, _ = head_blocks(request.group)
-    budget = tile_budget(samples, max(1, -(-request.context // tile)))
-    return min(next_power_of_two(budget), max(1, MAX_PAIRS // heads))
-
-
-def plan(request: DecodeRequest, tile: int, limits: DeviceLimits) -> LaunchPlan:
-    """Choose warps, stages and splits from the shapes and the device; the tile is the caller's.
-
-    One warp has a whole small tile to itself: no barrier, and a thread scans its keys alone.
-    """
-    tiles = -(-request.context // tile)
-    per_split = programs_per_split(request)
-    splits = splits_that_fill(limits, per_split, tiles, RESIDENT, max(1, MIN_SPLIT // tile))
-    programs = programs_that_fit(limits, per_split, request.batch, splits, RESIDENT)
-    resident = programs_per_sm(limits, per_split * request.batch * programs, RESIDENT)
-    # n stages hold n − 1 tiles of every resident program
-    stages = stages_that_fit(limits, resident * tile * request.row_bytes, most=2) + 1
-    # compiled for sm_120, one warp with 64 keys runs out of registers
-    keys_per_warp = 64 if limits.capability < (12, 0) else 32
-    return LaunchPlan(tile, max(1, tile // keys_per_warp), stages, splits, programs)
 
 
 def s2anta_flash_decode(

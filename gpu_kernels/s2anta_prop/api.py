@@ -17,21 +17,22 @@ from gpu_kernels.random_offsets import random_state, shares_offsets
 from gpu_kernels.request import check_decode, check_output, check_samples, check_tile
 from gpu_kernels.requirement import require
 from gpu_kernels.s2anta_prop.budget_kernel import budget_kernel
+from gpu_kernels.s2anta_prop.plan import DEFAULT_TILE, MAX_TILES, budget_plan
 from gpu_kernels.s2anta_prop.score_kernel import score_kernel
-from gpu_kernels.split_plan import LaunchPlan, device_limits, head_blocks, next_power_of_two
-from gpu_kernels.stash_draws import SPAN, draw_kernel, draws_per_program
-from gpu_kernels.tile_scores import MIN_COLUMNS
-from gpu_kernels.tile_stash import MIN_TILE, largest_tile, stash_plan, stash_shapes, stash_unit
+from gpu_kernels.split_plan import (
+    MIN_COLUMNS,
+    LaunchPlan,
+    device_limits,
+    head_blocks,
+    next_power_of_two,
+)
+from gpu_kernels.stash_draws import draw_kernel
+from gpu_kernels.stash_plan import MIN_TILE, SPAN, draws_per_program, largest_tile, stash_plan
+from gpu_kernels.tile_stash import stash_shapes, stash_unit
 from gpu_kernels.workspace import Workspace
 
 if TYPE_CHECKING:
     import torch
-
-DEFAULT_TILE = 64
-TILES_PER_WARP = 512
-"""Tiles whose budgets one warp works out: 16 per thread."""
-MAX_TILES = 2**17
-"""Tiles of one sequence: one program per head holds all their masses."""
 
 
 def s2anta_prop_decode(
@@ -118,10 +119,10 @@ def s2anta_prop_decode(
     )
     where = {name: cache[name] for name in ("lens_ptr", "indptr_ptr", "capacity", "PAGE_SIZE")}
     budgets = {"start_ptr": start, "starts_per_head": starts, "samples": samples}
-    block_t = max(32, next_power_of_two(tiles))
+    block_t, budget_warps = budget_plan(tiles)
     budget_kernel[(request.num_qo_heads, request.batch)](
         **where, **masses, **budgets, lse_ptr=lse, TILE=tile, BLOCK_T=block_t,
-        num_warps=min(32, max(1, block_t // TILES_PER_WARP)), **dependent_launch(q.device),
+        num_warps=budget_warps, **dependent_launch(q.device),
     )
     names = ("indices_ptr", "group", "HEAD_DIM", "BLOCK_D")
     draw_kernel[(parts[1].shape[1], request.num_qo_heads, request.batch)](

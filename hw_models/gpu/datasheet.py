@@ -56,6 +56,10 @@ _CLASS_FIGURES: dict[str, tuple[float, float, float]] = {
     "overlap": (4.0, 2.0, 8.0),
     "issue_rate": (0.9, 0.7, 1.0),
     "issue_interval": (2.0, 1.0, 4.0),
+    "step_interval": (2.2, 1.5, 4.0),
+    "barrier": (100.0, 40.0, 200.0),
+    "special_interval": (8.0, 8.0, 16.0),
+    "tensor_interval": (8.0, 4.0, 16.0),
     "active_power": (20.0, 0.0, 40.0),
     "voltage_exponent": (2.0, 1.0, 3.0),
 }
@@ -80,12 +84,16 @@ def datasheet(accelerator: Accelerator) -> GpuCalibration:
     gather, stream = memory.gather_efficiency, memory.streaming_efficiency
     ports = part.multiprocessors * part.boost_hz
     board = accelerator.static.get("board")
+    buffer = accelerator.buffer
     found = {
         "clock": (_around(part.boost_hz, 0.9, 1.05), "boost clock, NVIDIA"),
         "power_limit": (_around(part.limit_w, 1.0, 1.0), "board power, NVIDIA"),
         "read_bandwidth": (bandwidth, memory.streaming_efficiency.source),
         "gather_efficiency": (_ratio(gather.interval, stream.interval), gather.source),
         "multiprocessor_rate": (_around(64 * part.boost_hz, 0.5, 2.0), CLASS),
+        "program_rate": (_around(32 * part.boost_hz, 0.5, 2.0), CLASS),
+        "l2_capacity": (Interval.exact(float(buffer.capacity_bytes)) if buffer else _around(
+            5e7, 0.1, 2.0), buffer.source if buffer else CLASS),
         "l2_bandwidth": (_around(32 * ports, 0.6, 2.0), CLASS),
         "line_rate": (_around(ports / 7, 0.5, 1.5), CLASS),
         "idle_power": (board.power.interval, board.power.source) if board

@@ -28,15 +28,24 @@ PARAMETERS: dict[str, Quantity] = {
                                   "in its place, without its transfer"),
     "l2_tile_latency": Quantity("s", "the same for a tile in L2"),
     "multiprocessor_rate": Quantity("B/s", "most that one multiprocessor takes in"),
+    "program_rate": Quantity("B/s", "most that one program takes in, its tile in one piece"),
     "ramp": Quantity("s", "filling and draining the memory pipeline at the ends of a launch"),
     "overlap": Quantity("1", "exponent p of (Σ time^p)^(1/p) over resources that work side by "
                              "side; ∞ would be their maximum"),
     "gather_efficiency": Quantity("1", "bandwidth of rows by index over that of long runs"),
     "line_rate": Quantity("lines/s", "most 128-byte lines that gathers touch per second"),
     "l2_bandwidth": Quantity("B/s", "reads that hit L2, whole GPU"),
+    "l2_capacity": Quantity("B", "size of the L2"),
     "issue_rate": Quantity("instructions/cycle", "one scheduler with many ready warps"),
     "issue_interval": Quantity("cycles/instruction", "one warp alone on a scheduler, with "
                                                      "independent instructions at hand"),
+    "step_interval": Quantity("cycles/instruction", "from one instruction of a warp to the next, "
+                                                    "where results wait for each other"),
+    "barrier": Quantity("cycles", "warps of a program waiting for each other, and what they pass "
+                                  "on in shared memory"),
+    "special_interval": Quantity("cycles/instruction", "exponentials and conversions, one "
+                                                       "scheduler"),
+    "tensor_interval": Quantity("cycles/instruction", "products of matrices, one scheduler"),
     "power_limit": Quantity("W", "limit of the board"),
     "idle_power": Quantity("W", "board with nothing running, clocks up"),
     "active_power": Quantity("W", "added by any load that keeps the GPU busy"),

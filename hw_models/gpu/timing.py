@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 from hw_models.gpu.calibration import GpuCalibration
-from hw_models.gpu.launch import KernelLaunch
+from hw_models.gpu.launch import KernelLaunch, Steps
 
 SCHEDULERS = 4
 """Warp schedulers of a multiprocessor, Volta to Blackwell (NVIDIA's tuning guides)."""
@@ -44,9 +44,13 @@ class GpuTiming:
     + (max(memory, l2)^p + multiprocessor^p + issue^p)^(1/p), with p = overlap and, in seconds:
     memory: streamed and written bytes / bandwidth + the longer of gathered bytes / (bandwidth ×
     efficiency) and gathered lines / line rate. l2: all read bytes / L2 bandwidth.
-    multiprocessor: bytes of the busiest one over F / (latency + F / rate), F its bytes in flight
-    (Little's law). The busiest has ⌈programs / multiprocessors⌉ programs: wave quantisation.
-    issue: its warp instructions / (4 × min(issue rate, warps per scheduler / interval) × clock).
+    multiprocessor: what the busiest one's programs take one after the other. It has
+    ⌈programs / multiprocessors⌉ (wave quantisation), `resident` of them at a time. A program with
+    k tiles under way takes max(C, (C + latency) / k) per tile, C its steps: it waits for a tile,
+    computes, requests another in its place; without C that is Little's law. Added: the busiest
+    one's bytes / multiprocessor rate, and what its programs execute outside of their loops.
+    issue: the longest of its warp instructions / (4 × min(issue rate, warps per scheduler /
+    interval) × clock) and of what the special and the tensor units of its schedulers take.
     """
 
     def __init__(self, multiprocessors: int, values: Mapping[str, float]) -> None:
@@ -68,6 +72,7 @@ class GpuTiming:
         # what comes from memory passes through L2 on one pipeline, as fast as its slower end
         pipeline = max(busy["memory"], busy["l2"])
         loop = overlapped((pipeline, busy["multiprocessor"], busy["issue"]), self._v["overlap"])
+        loop = max(loop, busy["steps"])
         return LaunchTime(self._start_s(launch), self._ends_s(launch), busy, loop)
 
     def _start_s(self, launch: KernelLaunch) -> float:
@@ -79,6 +84,10 @@ class GpuTiming:
 
     def _ends_s(self, launch: KernelLaunch) -> float:
         v = self._v
+        if launch.steps.instructions:
+            from_memory = launch.stream_bytes + launch.gather_bytes > 0
+            first = v["ramp"] + v["memory_latency"] if from_memory else v["l2_latency"]
+            return first + launch.dependent_reads * v["l2_latency"]
         if launch.stream_bytes or launch.gather_bytes:
             # the longer one even if a fit has them the other way round: more bytes, no less time
             latency = max(v["tile_latency"], v["l2_tile_latency"])
@@ -91,7 +100,6 @@ class GpuTiming:
         v = self._v
         programs = -(-launch.programs // self.multiprocessors)
         resident = min(launch.resident, programs)
-        share = programs / launch.programs
         streamed = launch.stream_bytes + launch.written_bytes
         busy = {
             "memory": streamed / v["read_bandwidth"] + max(
@@ -100,18 +108,62 @@ class GpuTiming:
             ),
             "l2": launch.read_bytes / v["l2_bandwidth"],
         }
-        busy["multiprocessor"] = 0.0
-        if launch.read_bytes:
-            in_flight = resident * launch.tile_bytes * launch.tiles_in_flight
-            from_memory = launch.read_bytes - launch.l2_bytes
-            waited = (from_memory * v["tile_latency"]
-                      + launch.l2_bytes * v["l2_tile_latency"]) / in_flight
-            busy["multiprocessor"] = share * (waited
-                                              + launch.read_bytes / v["multiprocessor_rate"])
+        rounds = -(-programs // resident)
+        busy["multiprocessor"] = self._waiting_s(launch, rounds, programs)
+        busy["steps"] = self._steps_s(launch, rounds)
         warps = resident * launch.num_warps / SCHEDULERS
         rate = min(v["issue_rate"], warps / v["issue_interval"])
-        busy["issue"] = programs * launch.issue_slots / (SCHEDULERS * rate * v["clock"])
+        busy["issue"] = programs * max(
+            launch.issue_slots / (SCHEDULERS * rate * v["clock"]), self._units_s(launch)
+        )
         return busy
+
+    def _tiles(self, launch: KernelLaunch) -> tuple[float, float, float]:
+        """Return (tiles of a program, steps of one in s, latency of one in s)."""
+        v = self._v
+        tiles = launch.turns or launch.read_bytes / launch.tile_bytes / launch.programs
+        turn = self.steps_s(launch.turn, launch.num_warps)
+        if not launch.read_bytes:
+            return tiles, turn, 0.0
+        from_l2 = launch.l2_bytes / launch.read_bytes
+        if launch.turns:
+            latency = from_l2 * v["l2_latency"] + (1 - from_l2) * v["memory_latency"]
+            return tiles, turn, latency + launch.tile_bytes / v["program_rate"]
+        # these hold what little code a stream's loop has
+        return tiles, turn, (from_l2 * v["l2_tile_latency"] + (1 - from_l2) * v["tile_latency"])
+
+    def _waiting_s(self, launch: KernelLaunch, rounds: int, programs: int) -> float:
+        """Time of the busiest multiprocessor's programs if bandwidth were free."""
+        tiles, turn, latency = self._tiles(launch)
+        alone = turn if launch.tiles_in_flight == 1 else 0.0
+        once = self.steps_s(launch.once, launch.num_warps)
+        taken_in = programs / launch.programs * launch.read_bytes / self._v["multiprocessor_rate"]
+        return rounds * (once + tiles * (alone + latency) / launch.tiles_in_flight) + taken_in
+
+    def _steps_s(self, launch: KernelLaunch, rounds: int) -> float:
+        """Time of the busiest multiprocessor's programs one step after the other."""
+        tiles, turn, latency = self._tiles(launch)
+        once = self.steps_s(launch.once, launch.num_warps)
+        return rounds * (once + tiles * max(turn, (turn + latency) / launch.tiles_in_flight
+                                            if launch.turns else 0.0))
+
+    def steps_s(self, steps: Steps, num_warps: int) -> float:
+        """Return how long a program takes for the steps of its warps, others not in its way, s.
+
+        A lone warp waits at no barrier.
+        """
+        v = self._v
+        barriers = steps.barriers if num_warps > 1 else 0.0
+        plain = steps.instructions - steps.special - steps.tensor
+        cycles = (plain * v["step_interval"] + barriers * v["barrier"]
+                  + steps.special * v["special_interval"] + steps.tensor * v["tensor_interval"])
+        return cycles / v["clock"]
+
+    def _units_s(self, launch: KernelLaunch) -> float:
+        """Time for which one program keeps the special or the tensor units busy."""
+        v, steps = self._v, launch.steps
+        busiest = max(steps.special * v["special_interval"], steps.tensor * v["tensor_interval"])
+        return launch.num_warps * busiest / (SCHEDULERS * v["clock"])
 
 
 def overlapped(times: Iterable[float], exponent: float) -> float:

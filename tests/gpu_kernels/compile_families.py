@@ -34,7 +34,8 @@ def main():
         major, minor = part.split(".")
         compiled = {name: compile_call(partial(call, name), (int(major), int(minor)))
                     for name in families.DECODE}
-        found[part] = {name: [asdict(k) for k in kernels] for name, kernels in compiled.items()}
+        found[part] = {name: [{key: value for key, value in asdict(k).items() if key != "cubin"}
+                              for k in kernels] for name, kernels in compiled.items()}
     json.dump(found, sys.stdout)
 
 

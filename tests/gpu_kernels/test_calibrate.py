@@ -9,9 +9,10 @@ import gpu_kernels.calibration.calibrate_rows as calibrate_rows_module
 from gpu_kernels.calibrate import main
 from gpu_kernels.calibration.calibrate_rows import calibrate_rows, split
 from gpu_kernels.calibration.document import to_place
-from gpu_kernels.calibration.launches import launches, resident_programs
+from gpu_kernels.calibration.launches import launches
 from gpu_kernels.calibration.parts import CHECKED, FITTED, measured, predicted_s, predicted_w
 from gpu_kernels.calibration.rows import Row, differences, read_rows
+from gpu_kernels.launches.resident import resident_programs
 from hw_models.gpu.calibration import load_calibration
 
 PACKAGE = Path(__file__).parents[2] / "gpu_kernels"
@@ -151,15 +152,13 @@ def test_files_that_do_not_serve_are_refused_in_one_line(tmp_path, capsys, make)
 
 
 def test_registers_shared_memory_and_warps_limit_the_programs_of_a_multiprocessor():
-    row = ROWS[60]
     for registers, shared, warps, expected in (
         (32, 0, 4, 16),  # 64 warps
         (255, 0, 4, 2),  # 256 registers × 128 threads: two fill 65,536
         (32, 131072, 4, 1),  # 129 of 228 KiB
         (32, 0, 1, 32),  # 32 programs at most
     ):
-        cells = {"registers": registers, "shared_bytes": shared, "num_warps": warps}
-        assert resident_programs(changed(row, **cells)) == expected
+        assert resident_programs(registers, shared, warps, (9, 0)) == expected
 
 
 def test_lines_of_gathered_rows_are_counted_once_where_neighbours_share_them():

@@ -6,9 +6,9 @@ torch = pytest.importorskip("torch")
 pytest.importorskip("triton")
 
 from gpu_kernels import request  # noqa: E402
-from gpu_kernels.dense import api as dense  # noqa: E402
-from gpu_kernels.s2anta_comb import api as comb  # noqa: E402
-from gpu_kernels.s2anta_flash import api as flash  # noqa: E402
+from gpu_kernels.dense import plan as dense  # noqa: E402
+from gpu_kernels.s2anta_comb import plan as comb  # noqa: E402
+from gpu_kernels.s2anta_flash import plan as flash  # noqa: E402
 from gpu_kernels.split_plan import GROUP, OFFLINE_LIMITS, SPAN, LaunchPlan  # noqa: E402
 
 PARTS = [pytest.param(limits, id=f"{major}.{minor}")
