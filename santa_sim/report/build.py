@@ -15,6 +15,7 @@ from santa_sim.report.packed import packed
 from santa_sim.report.page import page
 from santa_sim.report.page_data import ROUNDED, page_facts, page_tables
 from santa_sim.report.pareto import pareto
+from santa_sim.report.predicted_measured import predicted_measured
 from santa_sim.report.printed import listed, several
 from santa_sim.report.scaling import scaling
 from santa_sim.report.section import Section
@@ -26,7 +27,7 @@ from santa_sim.report.view import View
 
 _SECTIONS: tuple[Callable[[View], Section | None], ...] = (
     summary, pareto, byte_streams, operation_counts, energy_parts, time_bounds, event_map,
-    event_tracks, event_timeline, scaling, break_even_section, sources,
+    event_tracks, event_timeline, scaling, predicted_measured, break_even_section, sources,
 )
 
 

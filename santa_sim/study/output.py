@@ -34,9 +34,11 @@ REPORT = "report.html"
 DETAILS = ("operations", "streams", "energy", "busy", "constants")
 EVENT = ("events", "event_tracks", "event_steps")
 TIMELINE = "timeline.json"
+MEASURED = ("kernel_times", "validation", "fitted_parts")
+"""Only where an accelerator has a calibration."""
 FILES = (
-    *RESULTS, *(f"{name}.parquet" for name in (*DETAILS, *EVENT)), TIMELINE, STUDY, PROVENANCE,
-    REPORT,
+    *RESULTS, *(f"{name}.parquet" for name in (*DETAILS, *EVENT, *MEASURED)), TIMELINE, STUDY,
+    PROVENANCE, REPORT,
 )
 STATE = ".run"
 _LOG, _LOCK, _FINISHED, _STAGING = "points.log", "lock", "finished.json", "staging"
@@ -191,6 +193,8 @@ def write_tables(result: StudyResult, folder: Path) -> None:
         for name in EVENT:
             _parquet(result.event.tables[name], folder / f"{name}.parquet")
         write_events(result.event.trace, folder / TIMELINE)
+    for name, frame in result.measured.items():
+        _parquet(frame, folder / f"{name}.parquet")
 
 
 def _parquet(frame: pd.DataFrame, path: Path) -> None:

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Container, Sequence
+from collections.abc import Container, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from hw_models.accelerator import Accelerator
 from hw_models.evaluate import Evaluation, evaluate
 from hw_models.problems import SpecError
 from santa_sim.methods.spec import label
@@ -18,6 +20,7 @@ from santa_sim.study.dispatch import dispatch
 from santa_sim.study.engines import engine_of, usable_cores
 from santa_sim.study.event_level import EventResults, run_events
 from santa_sim.study.load import load_study
+from santa_sim.study.measured import measured_tables
 from santa_sim.study.notes import notes, unprecise
 from santa_sim.study.plan import Plan, Planned, plan
 from santa_sim.study.point import PointResult
@@ -41,7 +44,8 @@ start-up and of making data once each, and pay it back where Python's lock would
 class StudyResult:
     """What a study found.
 
-    study: resolved, every grid spelt out. tables: the result tables as data frames.
+    study: resolved, every grid spelt out. accelerators: its machines. tables: the result tables as
+    data frames.
     failed: one sentence per point that could not be computed. notes: what a reader must know.
     wide: the rows of all machines, where the study has too many for `tables`, which then hold the
     unchanged ones.
@@ -49,11 +53,17 @@ class StudyResult:
     """
 
     study: Study
+    accelerators: tuple[Accelerator, ...]
     tables: ResultTables
     failed: tuple[str, ...]
     notes: tuple[str, ...]
     wide: WideTable | None = None
     event: EventResults | None = None
+
+    @cached_property
+    def measured(self) -> Mapping[str, pd.DataFrame]:
+        """Further tables where an accelerator was measured (`santa_sim.study.measured`)."""
+        return measured_tables(self.tables.points, self.accelerators)
 
     @property
     def frame(self) -> pd.DataFrame:
@@ -69,7 +79,7 @@ class StudyResult:
             operations=self.tables.operations, streams=self.tables.streams,
             energy=self.tables.energy, busy=self.tables.busy, constants=self.tables.constants,
             notes=[*self.failed, *self.notes], provenance=provenance, study_text=study_text,
-            more=self.event.tables if self.event else {},
+            more={**(self.event.tables if self.event else {}), **self.measured},
         )
 
 
@@ -188,7 +198,8 @@ class _Run:
         said.update(dict.fromkeys(unprecise(len(self._loose), loaded.study.seeds)))
         wide = WideTable(loaded, self.plan.points, self._found) if loaded.wide else None
         return StudyResult(
-            loaded.study, frames(tables), tuple(failed), notes(loaded, tuple(said)), wide
+            loaded.study, tuple(loaded.accelerators), frames(tables), tuple(failed),
+            notes(loaded, tuple(said)), wide,
         )
 
     def _found(self, key: str) -> PointResult | str:
