@@ -16,7 +16,9 @@ from santa_sim.report.build import write_report
 from santa_sim.study.dispatch import WorkersLostError
 from santa_sim.study.engines import engine_of, usable_cores
 from santa_sim.study.estimate import estimate
-from santa_sim.study.load import load_study
+from santa_sim.study.load import load_study, overridden
+from santa_sim.study.memory_run import memory_command
+from santa_sim.study.memory_spec import is_memory_study, load_memory_study
 from santa_sim.study.output import (
     REPORT,
     OutputFolder,
@@ -30,7 +32,7 @@ from santa_sim.study.process import Stopped, leave, lenient_stdout, raising_on_s
 from santa_sim.study.progress import Progress, progress_bar
 from santa_sim.study.provenance import provenance
 from santa_sim.study.run import default_engine, run_plan
-from santa_sim.study.spec import study_schema
+from santa_sim.study.schema import file_schema
 from santa_sim.study.summary import print_plan, print_summary
 
 OK, FAILED, BAD_INPUT = 0, 1, 2
@@ -77,6 +79,11 @@ def _kept(options: argparse.Namespace) -> str:
 
 def _run(options: argparse.Namespace, command: str) -> int:
     started = datetime.now(UTC)
+    if is_memory_study(overridden(options.file, options.set)):
+        with lenient_stdout():
+            return memory_command(
+                load_memory_study(options.file, options.set), options, command, started
+            )
     planned = plan(load_study(options.file, options.set))
     loaded = planned.loaded
     target = options.out or Path("runs") / loaded.study.name
@@ -202,7 +209,7 @@ class _PrintSchema(argparse.Action):
         option_string: str | None = None,
     ) -> None:
         """Print the schema and end the program."""
-        sys.stdout.write(json.dumps(study_schema(), indent=2, ensure_ascii=False) + "\n")
+        sys.stdout.write(json.dumps(file_schema(), indent=2, ensure_ascii=False) + "\n")
         parser.exit()
 
 

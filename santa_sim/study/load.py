@@ -77,6 +77,14 @@ class LoadedStudy:
         return SpecError(_located(place, error))
 
 
+def overridden(path: str | Path, overrides: Sequence[str] = ()) -> Document:
+    """Return a study file as it is after its `--set` texts (see `load_study`)."""
+    document = load(path)
+    for text in overrides:
+        _override(document, text)
+    return document
+
+
 def load_study(path: str | Path, overrides: Sequence[str] = ()) -> LoadedStudy:
     """Read a study, its captures, its geometries and its accelerators.
 
@@ -84,9 +92,7 @@ def load_study(path: str | Path, overrides: Sequence[str] = ()) -> LoadedStudy:
     Paths in a study are relative to its folder. Raises `SpecError` with all faults found, one line
     each.
     """
-    document = load(path)
-    for text in overrides:
-        _override(document, text)
+    document = overridden(path, overrides)
     outline = validate(document, Outline)
     folder = _folder(Path(path))
     problems: list[Problem] = []

@@ -203,6 +203,14 @@ def _parquet(frame: pd.DataFrame, path: Path) -> None:
 
 def study_text(study: Study) -> str:
     """Return the resolved study as YAML that runs again to the same results."""
+    said = study.model_dump(mode="json", exclude_none=True)
+    if study.level != "event":
+        del said["event"]
+    return yaml_text(said)
+
+
+def yaml_text(data: Any) -> str:
+    """Return plain data as YAML, keys in their order."""
     from io import StringIO
 
     from ruamel.yaml import YAML
@@ -212,10 +220,7 @@ def study_text(study: Study) -> str:
     yaml.sort_base_mapping_type_on_output = False  # type: ignore[assignment]
     yaml.width = 100
     text = StringIO()
-    said = study.model_dump(mode="json", exclude_none=True)
-    if study.level != "event":
-        del said["event"]
-    yaml.dump(_plain(said), text)
+    yaml.dump(_plain(data), text)
     return text.getvalue()
 
 

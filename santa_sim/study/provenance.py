@@ -26,7 +26,6 @@ def provenance(
 
     command: as the user typed it. started: when, with a time zone. engine, jobs: where it ran.
     """
-    now = datetime.now(UTC)
     return {
         "study": {
             "name": loaded.study.name, "title": loaded.study.title,
@@ -42,6 +41,16 @@ def provenance(
                 for a in loaded.accelerators
             },
         },
+        **run_record(command=command, started=started, engine=engine, jobs=jobs),
+    }
+
+
+def run_record(
+    *, command: str, started: datetime, engine: str, jobs: int
+) -> dict[str, object]:
+    """Return what a record says of any run: when, by which code, on which machine."""
+    now = datetime.now(UTC)
+    return {
         "run": {
             "command": command, "engine": engine, "jobs": jobs,
             "started": started.astimezone(UTC).isoformat(timespec="seconds"),
