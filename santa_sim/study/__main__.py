@@ -16,9 +16,9 @@ from santa_sim.report.build import write_report
 from santa_sim.study.dispatch import WorkersLostError
 from santa_sim.study.engines import engine_of, usable_cores
 from santa_sim.study.estimate import estimate
-from santa_sim.study.load import load_study, overridden
+from santa_sim.study.load import overridden, study_of
 from santa_sim.study.memory_run import memory_command
-from santa_sim.study.memory_spec import is_memory_study, load_memory_study
+from santa_sim.study.memory_spec import is_memory_study, memory_study_of
 from santa_sim.study.output import (
     REPORT,
     OutputFolder,
@@ -79,12 +79,12 @@ def _kept(options: argparse.Namespace) -> str:
 
 def _run(options: argparse.Namespace, command: str) -> int:
     started = datetime.now(UTC)
-    if is_memory_study(overridden(options.file, options.set)):
+    document = overridden(options.file, options.set)  # once, for it may be a pipe
+    if is_memory_study(document):
+        memories = memory_study_of(document, options.file, options.set)
         with lenient_stdout():
-            return memory_command(
-                load_memory_study(options.file, options.set), options, command, started
-            )
-    planned = plan(load_study(options.file, options.set))
+            return memory_command(memories, options, command, started)
+    planned = plan(study_of(document, options.file, options.set))
     loaded = planned.loaded
     target = options.out or Path("runs") / loaded.study.name
     engine = options.engine or default_engine(planned)

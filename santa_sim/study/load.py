@@ -92,7 +92,11 @@ def load_study(path: str | Path, overrides: Sequence[str] = ()) -> LoadedStudy:
     Paths in a study are relative to its folder. Raises `SpecError` with all faults found, one line
     each.
     """
-    document = overridden(path, overrides)
+    return study_of(overridden(path, overrides), path, overrides)
+
+
+def study_of(document: Document, path: str | Path, overrides: Sequence[str]) -> LoadedStudy:
+    """Return the study that a file and its overrides hold (see `load_study`)."""
     outline = validate(document, Outline)
     folder = _folder(Path(path))
     problems: list[Problem] = []

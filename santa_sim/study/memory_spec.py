@@ -59,7 +59,13 @@ def is_memory_study(document: Document) -> bool:
 
 def load_memory_study(path: str | Path, overrides: Sequence[str] = ()) -> LoadedMemoryStudy:
     """Read a study of memories; raises `SpecError` with file, line and dotted path."""
-    document = overridden(path, overrides)
+    return memory_study_of(overridden(path, overrides), path, overrides)
+
+
+def memory_study_of(
+    document: Document, path: str | Path, overrides: Sequence[str]
+) -> LoadedMemoryStudy:
+    """Return the study that a file and its overrides hold (see `load_memory_study`)."""
     study = validate(document, MemoryStudy)
     memories: dict[str, DramSpec] = {}
     problems: list[Problem] = []
