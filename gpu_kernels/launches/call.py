@@ -116,6 +116,13 @@ class Pass:
         return Variant(self.kernel, variant_text(self.arguments), self.num_warps, self.num_stages)
 
     @property
+    def filled(self) -> float:
+        """Share of its products' rows or columns that hold query heads; the others are zeros."""
+        wide = self.arguments.get("COLUMNS", self.arguments.get("ROWS", 0))
+        heads = self.arguments.get("HEADS", 0)
+        return heads / wide if isinstance(heads, int) and isinstance(wide, int) and wide else 1.0
+
+    @property
     def programs(self) -> int:
         """Programs of the grid."""
         return self.grid[0] * self.grid[1] * self.grid[2]

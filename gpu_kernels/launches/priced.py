@@ -55,7 +55,9 @@ def priced(
             written_bytes=work.written_bytes, tile_bytes=max(1.0, work.tile_bytes),
             tiles_in_flight=work.tiles_in_flight, issue_slots=one.num_warps * steps.instructions,
             once=once, turn=built.steps.turn, turns=work.iterations,
-            tensor_flops=one.programs * one.num_warps * steps.tensor * PRODUCT_FLOPS,
+            # padding is zeros, which switch next to nothing
+            tensor_flops=(one.programs * one.num_warps * steps.tensor * PRODUCT_FLOPS
+                          * one.filled),
             exponentials=one.programs * one.num_warps * steps.special * WARP,
             dependent_reads=work.rounds, start=one.start,
         ))

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from gpu_kernels.validation.printed_energy import print_energies
 from gpu_kernels.validation.summary import ErrorSummary, summarise
 from gpu_kernels.validation.times import TimePoint, groups
 from gpu_kernels.validation.validation import Validation
@@ -28,7 +29,8 @@ def print_validation(found: Validation, console: Console, worst: int) -> None:
         _bounds(points, console)
         _worst(points, console, worst)
     _bytes(found, console)
-    _joules(found, console)
+    if found.joules:
+        print_energies(found.joules, console, worst)
     for line in found.times.left_out:
         console.print(f"no prediction: {line}", highlight=False)
 
@@ -131,24 +133,4 @@ def _bytes(found: Validation, console: Console) -> None:
     for point in found.counted:
         table.add_row(point.case, point.kernel, f"{point.counted / 1e6:.2f} MB",
                       f"{point.predicted / 1e6:.2f} MB", f"{point.error:+.2%}")
-    console.print(table)
-
-
-def _joules(found: Validation, console: Console) -> None:
-    from rich.table import Table
-
-    if not found.joules:
-        return
-    table = Table(title="Energy of a call, repeated for seconds", title_style="bold")
-    for name in ("kernel", "format", "inputs"):
-        table.add_column(name)
-    for name in ("B", "n", "d", "S", "measured", "predicted", "error"):
-        table.add_column(name, justify="right")
-    for point in found.joules:
-        sizes = point.call.sizes
-        table.add_row(
-            point.call.kernel, point.call.dtype, point.row.text("inputs"), str(sizes.batch),
-            str(sizes.context), str(sizes.head_dim), str(point.call.samples or ""),
-            f"{point.measured_j * 1e3:.2f} mJ", f"{point.predicted_j * 1e3:.2f} mJ",
-            f"{point.error:+.1%}")
     console.print(table)

@@ -44,8 +44,8 @@ class KernelLaunch:
     issue_slots: warp instructions per program, all its warps together.
     once, turn, turns: what a warp executes outside of the program's loop, in each of its turns
     (one per tile), and how many turns; without them only `issue_slots` are known of the code.
-    tensor_flops, exponentials: of the whole launch, for their energy; flops of tensor cores as
-    executed, 2 × rows × columns × depth with padding.
+    tensor_flops, exponentials: of the whole launch, for their energy; flops of tensor cores,
+    2 × rows × columns × depth, without padding: zeros switch next to nothing.
     dependent_reads: rounds to memory before the first tile can be requested (indices, pages), or
     before the last rows where a kernel before it left what leads to them in L2.
     start: `alone` (the first of a call), `serial` (after the kernel before it has ended) or

@@ -53,12 +53,10 @@ def test_json_has_exactly_the_errors_of_held_out_points(capsys):
     assert captured.err == ""
     found = json.loads(captured.out)
     assert list(found) == ["time", "dram_bytes", "energy"]
-    for name in ("time", "dram_bytes"):
+    for name in found:
         assert list(found[name]) == ["n", "median", "p90", "max"]
         assert 0 < found[name]["median"] <= found[name]["p90"] <= found[name]["max"]
     assert found["time"]["n"] >= 60
-    energy = found["energy"]
-    assert list(energy) == (["n", "median", "p90", "max"] if energy["n"] else ["n", "reason"])
 
 
 def test_the_command_runs_where_torch_and_triton_cannot_be_imported():
