@@ -15,23 +15,28 @@ _OPEN = 4
 """Sentences of a section that stand open; more of them start folded."""
 
 
-def page(title: str, lead: str, byline: str, sections: Sequence[Section], data: str) -> str:
+def page(
+    title: str, lead: str, byline: str, sections: Sequence[Section], data: str, *,
+    live: bool = False,
+) -> str:
     """Return the page; all texts are escaped here and nowhere else.
 
-    data: what the figures read, as `packed.packed` makes it.
+    data: what the figures read, as `packed.packed` makes it. live: whether it may ask the server
+    that it comes from for more.
     """
     from plotly.offline import get_plotlyjs
 
     style = files("santa_sim.report").joinpath("page", "page.css").read_text(encoding="utf-8")
     links = "".join(f'<a href="#{escape(s.name)}">{escape(s.title)}</a>' for s in sections)
     body = "\n".join(map(_section, sections))
+    asking = "; connect-src 'self'" if live else ""
     return f"""<!DOCTYPE html>
 <html lang="en">
 <head>
 <meta charset="utf-8">
 <meta name="viewport" content="width=device-width, initial-scale=1">
 <meta http-equiv="Content-Security-Policy" content="default-src 'none'; img-src data: blob:; \
-style-src 'unsafe-inline'; script-src 'unsafe-inline'">
+style-src 'unsafe-inline'; script-src 'unsafe-inline'{asking}">
 <link rel="icon" href="data:,">
 <title>{escape(title)}</title>
 <style>{style}</style>

@@ -15,7 +15,7 @@ POINTS = "points"
 ROUNDED = frozenset({"energy", "operations", "streams", "busy"})
 """Detail tables, whose numbers are drawn and never exported."""
 
-_NUMBERS = (
+NUMBERS = (
     "context", "batch", "samples_requested", "samples_effective", "trials", "tile",
     "rel_error", "rel_error_low", "rel_error_high", "unique_row_fraction",
     "k_bytes", "v_bytes", "q_out_bytes", "workspace_bytes", "logical_bytes", "unique_bytes",
@@ -59,7 +59,7 @@ def page_points(view: View) -> pd.DataFrame:
     """Return the rows of the page."""
     means = view.means
     cases = {case.number: case for case in view.cases}
-    frame = means[["case", *_NUMBERS, "fits"]].assign(
+    frame = means[["case", *NUMBERS, "fits"]].assign(
         attention=[cases[n].attention for n in means["case"]],
         case_label=[cases[n].label for n in means["case"]],
         datasets=[cases[n].datasets for n in means["case"]],

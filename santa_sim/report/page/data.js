@@ -1,5 +1,6 @@
 // The tables of the page, and the questions that figures ask of them. Nothing here changes.
 export const FACETS = [
+  { name: "folder", label: "Run" },
   { name: "attention", label: "Attention", one: "kind of attention", many: "kinds of attention" },
   { name: "context", label: "Context", unit: "tokens", number: true },
   { name: "batch", label: "Batch", number: true },
@@ -9,6 +10,7 @@ export const FACETS = [
 ];
 
 export const NO_SAMPLES = "none";
+const UNKNOWN = -2;
 
 export class Data {
   constructor({ facts, tables }) {
@@ -19,10 +21,13 @@ export class Data {
     this.facets = Object.fromEntries(FACETS.map((facet) => [facet.name, this.facet(facet)]));
     this.starts = {};
     this.index = null;
+    this.counterparts = new Map();
   }
 
   // {codes: one per row, values: their texts in order}
   facet({ name, column = name, number }) {
+    if (!this.points[column]) return { codes: new Uint8Array(this.rows), values: [""] };
+    if (this.facts.facets) return this.knownFacet(column, this.facts.facets[name]);
     const values = this.points[column];
     if (!number) return { codes: values.codes, values: values.words };
     const sorted = [...new Set(values)].sort((a, b) => (a - b) || (Number.isNaN(a) ? -1 : 1));
@@ -30,6 +35,23 @@ export class Data {
     const code = new Map(distinct.map((v, i) => [v, i]));
     const codes = Uint16Array.from(values, (v) => code.get(Number.isNaN(v) ? NO_SAMPLES : String(v)));
     return { codes, values: distinct };
+  }
+
+  // of a page that holds a part of the points: the values of all of them
+  knownFacet(column, values) {
+    const code = new Map(values.map((value, i) => [value, i]));
+    const { codes, words } = this.points[column];
+    const text = (i) => (codes ? words[codes[i]] : Number.isNaN(this.points[column][i]) ? NO_SAMPLES : String(this.points[column][i]));
+    return { codes: Uint16Array.from({ length: this.rows }, (_, i) => code.get(text(i))), values };
+  }
+
+  // what stays the same when a page gets other rows
+  idOf(row) {
+    return this.points.id ? this.points.id[row] : row;
+  }
+
+  rowOf(id) {
+    return this.points.id ? this.points.id.indexOf(id) : id < this.rows ? id : -1;
   }
 
   text(column, row) {
@@ -65,18 +87,25 @@ export class Data {
 
   // the row of `method` with all else equal; on the machine's reference where it does not run
   counterpart(row, method) {
+    if (!this.counterparts.has(method)) this.counterparts.set(method, new Int32Array(this.rows).fill(UNKNOWN));
+    const known = this.counterparts.get(method);
+    if (known[row] === UNKNOWN) known[row] = this.findCounterpart(row, method);
+    return known[row];
+  }
+
+  findCounterpart(row, method) {
+    const { accelerator, method: methods, case: cases } = this.points;
+    const key = (of, machine, name) => (of * accelerator.words.length + machine) * methods.words.length + name;
     this.index ??= new Map(Array.from({ length: this.rows }, (_, i) => [
-      this.key(i, this.text("accelerator", i), this.text("method", i)), i,
+      key(cases[i], accelerator.codes[i], methods.codes[i]), i,
     ]));
     const machine = this.text("accelerator", row);
-    for (const name of [machine, this.facts.references[machine]]) {
-      const found = this.index.get(this.key(row, name, method));
+    const name = methods.words.indexOf(method);
+    for (const where of [machine, this.facts.references[machine]]) {
+      const place = accelerator.words.indexOf(where);
+      const found = name < 0 || place < 0 ? undefined : this.index.get(key(cases[row], place, name));
       if (found !== undefined && this.points.fits[found]) return found;
     }
     return -1;
-  }
-
-  key(row, machine, method) {
-    return `${this.points.case[row]}\n${machine}\n${method}`;
   }
 }

@@ -8,6 +8,9 @@ import { FAMILY_SYMBOLS } from "./theme.js";
 import { thinned } from "./thin.js";
 
 const UNUSABLE = 1;
+const MOST_LEADING = 300;
+const MOST_INTERVALS = 150; // more bars than this cover everything
+const MOST_FRONTS = 24;
 const NAMES = {
   s2anta_flash: "s2anta_flash (fixed tile budgets)", s2anta_prop: "s2anta_prop (budgets by mass, biased)",
   s2anta_comb: "s2anta_comb (one comb)", bernoulli_qk: "ternary queries",
@@ -50,7 +53,9 @@ function draw(view) {
   const dominated = thinned(
     drawn.filter((row) => !front.has(row) && !picked.has(row)), (r) => place(r)[0], (r) => place(r)[1],
   );
-  const leading = drawn.filter((row) => front.has(row) || picked.has(row));
+  const first = drawn.filter((row) => front.has(row) || picked.has(row));
+  const leading = thinned(first, (r) => place(r)[0], (r) => place(r)[1], MOST_LEADING);
+  const withIntervals = leading.length <= MOST_INTERVALS;
   const points = (rows, more) => ({
     type: "scatter", mode: "markers", x: rows.map(x), y: rows.map(y), customdata: rows,
     hovertext: rows.map((row) => hoverOf(view, row)), hoverinfo: "text", ...more,
@@ -67,25 +72,23 @@ function draw(view) {
       name: "dominated", marker: { color: theme.grey, size: 8, symbol: dominated.map((r) => FAMILY_SYMBOLS[family(r)] ?? "circle") },
     }));
   }
-  for (const members of groups.values()) {
-    const line = members.filter((row) => front.has(row) && usable(row) && errors[row] <= UNUSABLE);
+  if (groups.size <= MOST_FRONTS) {
+    const lines = [...groups.values()].map(
+      (members) => members.filter((row) => front.has(row) && usable(row) && errors[row] <= UNUSABLE),
+    );
+    // one trace with gaps is much faster than a trace per front
+    const joined = (of) => lines.flatMap((line) => [...line.map(of), null]);
     traces.push({
-      type: "scatter", mode: "lines", x: line.map(x), y: line.map(y), hoverinfo: "skip", showlegend: false,
+      type: "scatter", mode: "lines", x: joined(x), y: joined(y), hoverinfo: "skip", showlegend: false,
       line: { color: theme.soft, width: 1.2, dash: "dot" },
     });
   }
   for (const name of [...new Set(leading.map(family))]) {
     const rows = leading.filter((row) => family(row) === name);
-    const ends = rows.map((row) => valueOf(view, by, row));
     traces.push(points(rows, {
       name: literal(NAMES[name] ?? name),
       marker: { color: theme.family(name), size: 11, symbol: FAMILY_SYMBOLS[name] ?? "circle", line: { color: theme.paper, width: 1 } },
-      error_x: interval(theme.family(name), ends.map(([v, l, h]) => [v - l, h - v])),
-      error_y: interval(theme.family(name), rows.map((row) => [
-        // a bar that reaches zero has no end on a logarithmic axis
-        Math.min(errors[row] - data.points.rel_error_low[row], 0.99 * errors[row]),
-        data.points.rel_error_high[row] - errors[row],
-      ])),
+      ...(withIntervals ? intervalsOf(view, by, rows) : {}),
     }));
   }
   const rings = drawn.filter((row) => picked.has(row));
@@ -99,10 +102,24 @@ function draw(view) {
     sentence: sentence(view, drawn), plot: { data: traces, layout: layoutOf(view, by, log, floor, reach) },
     notes: [
       dominated.length + leading.length < drawn.length
-        ? `${several(drawn.length - dominated.length - leading.length, "dominated point hides", "dominated points hide")} behind others and are not drawn.` : "",
+        ? `${several(drawn.length - dominated.length - leading.length, "point hides", "points hide")} behind others and are not drawn.` : "",
+      withIntervals ? "" : "Intervals are drawn where fewer points are on the front; every hover has them.",
       drawn.length < known.length ? `${known.length - drawn.length} points have no baseline to compare with.` : "",
     ],
     tables: state.picked.length ? [details(view)] : [],
+  };
+}
+
+function intervalsOf(view, by, rows) {
+  const { rel_error: error, rel_error_low: low, rel_error_high: high } = view.data.points;
+  const colour = view.theme.family(view.data.text("family", rows[0]));
+  return {
+    error_x: interval(colour, rows.map((row) => {
+      const [value, least, most] = valueOf(view, by, row);
+      return [value - least, most - value];
+    })),
+    // a bar that reaches zero has no end on a logarithmic axis
+    error_y: interval(colour, rows.map((row) => [Math.min(error[row] - low[row], 0.99 * error[row]), high[row] - error[row]])),
   };
 }
 

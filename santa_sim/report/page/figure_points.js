@@ -14,7 +14,7 @@ function draw(view) {
   const { rel_error: error, rel_error_low: low, rel_error_high: high } = data.points;
   const costs = ["energy", "time", "bytes"].map((name) => measure(view, name));
   return {
-    sentence: `The filter leaves ${several(rows.length, "point", "points")}`
+    sentence: `The filter leaves ${several(view.total, "point", "points")}`
       + (rows.length > MOST ? `; ${page * MOST + 1} to ${page * MOST + shown.length} are shown.` : "."),
     tables: [{
       header: ["Pick", "Point", "Error", ...costs.map((by) => by.title), "Held up by"], numeric: [2, 3, 4, 5],

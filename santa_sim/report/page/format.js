@@ -12,10 +12,14 @@ export function plain(value, digits = 3) {
   const decimals = (v) => digits - 1 - Math.floor(Math.log10(Math.abs(v)));
   // rounding may carry into the next power of ten
   const rounded = Number(value.toPrecision(digits));
-  const shown = Math.max(0, decimals(rounded));
-  return rounded.toLocaleString("en-US", {
-    minimumFractionDigits: Math.min(shown, 20), maximumFractionDigits: Math.min(shown, 20),
-  });
+  return withDecimals(Math.min(Math.max(0, decimals(rounded)), 20)).format(rounded);
+}
+
+// making a format takes far longer than using it
+const FORMATS = [];
+function withDecimals(shown) {
+  FORMATS[shown] ??= new Intl.NumberFormat("en-US", { minimumFractionDigits: shown, maximumFractionDigits: shown });
+  return FORMATS[shown];
 }
 
 export function prefix(value) {
@@ -52,7 +56,7 @@ export function percentSpan(share, low, high) {
 }
 
 export function whole(value) {
-  return Number.isFinite(value) ? Math.round(value).toLocaleString("en-US") : MISSING;
+  return Number.isFinite(value) ? withDecimals(0).format(Math.round(value)) : MISSING;
 }
 
 // a count: whole below 1000 if it is

@@ -1,6 +1,6 @@
 // Starts the page: one state, one filter bar, and figures that are redrawn when it changes.
 import { download, toCsv } from "./csv.js";
-import { Data } from "./data.js";
+import { Data, FACETS } from "./data.js";
 import { Filters, make } from "./filters.js";
 import { several } from "./format.js";
 import { Panel } from "./panel.js";
@@ -13,6 +13,9 @@ import { unpack } from "./unpack.js";
 const NARROW_PX = 640;
 const PAPER_PX = 680;
 const MOST_PICKED = 200;
+const WATCH_MS = 3000;
+// what a page that holds a part of the points must ask for anew
+const ASKED = [...FACETS.map(({ name }) => name), "cost", "boundary", "budget", "baseline", "along", "picked"];
 
 class App {
   constructor(data) {
@@ -37,7 +40,7 @@ class App {
   }
 
   address() {
-    const query = toHash(this.state, this.start);
+    const query = toHash(this.state, this.start, this.data);
     const section = location.hash.slice(1).split("?")[0];
     return `#${section}${query ? `?${query}` : ""}`;
   }
@@ -46,7 +49,43 @@ class App {
     this.state = { ...this.state, page: "0", ...patch };
     history.replaceState(null, "", this.address());
     this.filters.show();
-    this.drawn = this.redraw();
+    const live = this.data.facts.live && Object.keys(patch).some((key) => ASKED.includes(key));
+    this.drawn = live ? this.ask() : this.redraw();
+  }
+
+  // other rows for the state, from the program that serves this page
+  async ask() {
+    const { state, data } = this;
+    const wanted = Object.fromEntries(FACETS.map(({ name }) => [name, state[name]]));
+    const view = {
+      wanted, cost: state.cost, boundary: state.boundary, budget: Number(state.budget), baseline: state.baseline,
+      along: state.along, picked: state.picked.map((row) => data.idOf(row)),
+    };
+    const question = this.question = {};
+    const start = performance.now();
+    const answer = await fetch(`rows?view=${encodeURIComponent(JSON.stringify(view))}`);
+    const text = await answer.text();
+    if (question !== this.question) return this.drawn;
+    document.querySelector("#problem").textContent = answer.ok ? "" : text;
+    if (!answer.ok) return null;
+    this.data = new Data(await unpack(text));
+    this.filters.data = this.data;
+    this.answered = performance.now() - start;
+    this.state.picked = view.picked.map((id) => this.data.rowOf(id)).filter((row) => row >= 0);
+    return this.redraw();
+  }
+
+  // runs that are written again are read again
+  async watch() {
+    for (let known = this.data.facts.version; ;) {
+      await new Promise((done) => { setTimeout(done, WATCH_MS); });
+      const answer = await fetch("version").catch(() => null);
+      if (!answer?.ok) continue;
+      const version = await answer.text();
+      if (version === known) continue;
+      known = version;
+      this.drawn = this.ask();
+    }
   }
 
   pick(rows, toggle) {
@@ -62,8 +101,10 @@ class App {
     const view = {
       data, state, rows: chosen(data, state), theme: themed(!this.paper && (this.dark ?? system)),
       narrow: !this.paper && document.querySelector("main").clientWidth < NARROW_PX,
+      total: data.facts.total ?? 0,
       pareto: () => (pareto ??= paretoOf(view)),
     };
+    if (!data.facts.live) view.total = view.rows.length;
     return view;
   }
 
@@ -83,6 +124,7 @@ class App {
     };
     await Promise.all(this.panels.filter(inSight).map((panel) => panel.show(view)));
     this.inSight = performance.now();
+    this.firstSight ??= this.inSight;
     for (const panel of this.panels) {
       if (!panel.stale) continue;
       await new Promise((done) => { requestIdleCallback(done, { timeout: 200 }); });
@@ -95,7 +137,9 @@ class App {
   status(view) {
     const count = document.querySelector("#count");
     const picked = this.state.picked.length;
-    count.textContent = `${several(view.rows.length, "point", "points")} of ${this.data.rows.toLocaleString("en-US")}`
+    const { facts } = this.data;
+    const drawn = view.total > view.rows.length ? `, ${several(view.rows.length, "is", "are")} drawn` : "";
+    count.textContent = `${several(view.total, "point", "points")} of ${(facts.all ?? this.data.rows).toLocaleString("en-US")}${drawn}`
       + `${view.rows.length ? `: ${aboutRows(view)}` : ""}${picked ? `; ${picked} picked` : ""}`;
     document.querySelector("#unpick").hidden = !picked;
   }
@@ -165,6 +209,7 @@ async function begin() {
   const data = new Data(await unpack(document.querySelector("#data").textContent));
   // where tests and scripts find the state and learn when all is drawn
   window.report = new App(data);
+  if (data.facts.live) window.report.watch();
   document.body.classList.add("live");
 }
 

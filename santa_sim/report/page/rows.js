@@ -1,12 +1,13 @@
 // Which of the chosen rows a figure has room for, what they are called, and what is on the front.
-import { several } from "./format.js";
+import { several, whole } from "./format.js";
 import { measure } from "./measures.js";
 
 const ROOM = 28;
 const NAMES = [
+  ["folder", (data, row) => (data.points.folder ? data.text("folder", row) : "")],
   ["accelerator", (data, row) => data.title(data.text("accelerator", row))],
   ["attention", (data, row) => data.text("attention", row)],
-  ["context", (data, row) => `${data.points.context[row].toLocaleString("en-US")} tokens`],
+  ["context", (data, row) => `${whole(data.points.context[row])} tokens`],
   ["batch", (data, row) => `batch ${data.points.batch[row]}`],
 ];
 
@@ -18,10 +19,11 @@ export function paretoOf(view) {
   const { data, rows, state } = view;
   const by = measure(view, state.cost);
   const error = data.points.rel_error;
+  const machines = data.points.accelerator;
   const groups = new Map();
   for (const row of rows) {
     if (!data.points.fits[row] || !Number.isFinite(by.value[row]) || !Number.isFinite(error[row])) continue;
-    const key = `${data.points.case[row]}\n${data.text("accelerator", row)}`;
+    const key = data.points.case[row] * machines.words.length + machines.codes[row];
     if (!groups.has(key)) groups.set(key, []);
     groups.get(key).push(row);
   }
@@ -71,7 +73,7 @@ export function rowLabels(data, rows) {
 }
 
 export function longLabel(data, row) {
-  return [data.text("method", row), ...NAMES.map(([, text]) => text(data, row))];
+  return [data.text("method", row), ...NAMES.map(([, text]) => text(data, row)).filter(Boolean)];
 }
 
 export function aboutRows(view) {
@@ -80,8 +82,9 @@ export function aboutRows(view) {
   for (const [name, text] of NAMES) {
     const { codes } = data.facets[name];
     const distinct = new Set(rows.map((row) => codes[row]));
+    if (name === "folder" && distinct.size < 2) continue;
     if (distinct.size === 1 && (name !== "batch" || data.points.batch[rows[0]] > 1)) said.push(text(data, rows[0]));
-    else if (distinct.size > 1) said.push(`${distinct.size} ${name === "attention" ? "kinds of attention" : name === "batch" ? "batches" : `${name}s`}`);
+    else if (distinct.size > 1) said.push(`${distinct.size} ${name === "folder" ? "runs" : name === "attention" ? "kinds of attention" : name === "batch" ? "batches" : `${name}s`}`);
   }
   return said.join(", ");
 }

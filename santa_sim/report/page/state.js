@@ -16,7 +16,7 @@ export function startState(facts) {
 }
 
 // only what differs from the start, so that an address stays short
-export function toHash(state, start) {
+export function toHash(state, start, data) {
   const parts = new URLSearchParams();
   for (const { name } of FACETS) {
     if (JSON.stringify(state[name]) === JSON.stringify(start[name])) continue;
@@ -27,7 +27,7 @@ export function toHash(state, start) {
   for (const key of Object.keys(TEXTS)) {
     if (state[key] !== start[key]) parts.set(key, state[key]);
   }
-  if (state.picked.length) parts.set("picked", state.picked.join(" "));
+  if (state.picked.length) parts.set("picked", state.picked.map((row) => data.idOf(row)).join(" "));
   return parts.toString();
 }
 
@@ -43,7 +43,7 @@ export function fromHash(hash, start, data) {
   }
   for (const key of Object.keys(TEXTS)) if (parts.has(key)) state[key] = parts.get(key);
   const picked = (parts.get("picked") ?? "").split(" ").filter(Boolean).map(Number);
-  state.picked = picked.filter((row) => Number.isInteger(row) && row >= 0 && row < data.rows);
+  state.picked = picked.filter((id) => Number.isInteger(id) && id >= 0).map((id) => data.rowOf(id)).filter((row) => row >= 0);
   return state;
 }
 

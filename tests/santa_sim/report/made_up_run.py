@@ -10,7 +10,8 @@ from santa_sim.report.tables import ReportTables
 def write_run(tables: ReportTables, folder: Path) -> ReportTables:
     """Write the tables as a run does; return them with the provenance that was written."""
     folder.mkdir(parents=True, exist_ok=True)
-    points = tables.points.assign(status="ok", error="")
+    whole = dict.fromkeys(("samples_requested", "trials", "tile"), "Int64")
+    points = tables.points.astype(whole).assign(status="ok", error="")
     points.to_parquet(folder / "results.parquet", index=False)
     for name in ("operations", "streams", "energy", "busy", "constants"):
         getattr(tables, name).to_parquet(folder / f"{name}.parquet", index=False)
