@@ -147,8 +147,9 @@ class Flow:
             adds, compares = int(scores.sum()), int(walked[tiles.pairs == 0].sum())
         self.shares.add(Phase.SAMPLE, scan, adds, OpKind.ADD)
         self.shares.add(Phase.SAMPLE, scan, compares, OpKind.COMPARE)
+        thresholds = 0 * tiles.draws if stage == "santa_iid" else tiles.draws
         for t in np.flatnonzero(tiles.pairs).tolist():
-            work = {OpKind.ADD: int(summed[t] + tiles.draws[t]),
+            work = {OpKind.ADD: int(summed[t] + thresholds[t]),
                     OpKind.COMPARE: int(walked[t] + tiles.draws[t])}
             self._gathered(tiles, t, self._drawn(tiles, t, scan, work, ()))
 

@@ -50,7 +50,7 @@ def two_passes(items):
             takes=(("rows", 64 * rows),),
         ))
         steps.append(Step(
-            "add", f"add {i}", {"adders": adds}, after=(at + 3,),
+            "add", f"add {i}", {"adders": adds}, after=(at + 1, at + 3),
             gives_back=(("lists", 4 * rows), ("rows", 64 * rows)),
         ))
     return Schedule(tuple(steps))

@@ -103,6 +103,13 @@ def test_energy_over_time_integrates_to_that_of_the_ledger(spec, account):
         made, energy_of(made, accelerator, account, report.time_s)
     )
     assert steps_j.sum() + static_j == pytest.approx(from_ledger, rel=1e-12)
+    # what moves pays for memory and staging, what computes for operations and workspace
+    parts = energy_of(made, accelerator, account, report.time_s).by_name()
+    moving = {"main memory read", "main memory write", "row activation", "staging"}
+    is_transfer = np.array([step.transfer is not None for step in made.schedule.steps])
+    assert steps_j[is_transfer].sum() == pytest.approx(
+        sum(joules.nominal for name, joules in parts.items() if name in moving), rel=1e-12
+    )
     curve = power_curve(report.timeline, steps_j, static_j / report.time_s, 57)
     # sums of ramps with cancellation: thousands of steps of double precision
     assert curve.energy_j == pytest.approx(from_ledger, rel=1e-9)
@@ -169,6 +176,28 @@ def test_a_slower_unit_takes_longer_or_as_long(unit):
     access_s = memory.timing.tRC * memory.timing.tCK_ps * 1e-12
     assert all(b >= a - access_s for a, b in pairwise(times))
     assert times[-1] > times[0]
+
+
+@pytest.mark.parametrize("name", ["s2anta_comb", "s2anta_flash", "santa_systematic", "santa_iid"])
+def test_the_sampler_of_a_tile_does_what_its_scores_and_draws_ask_for(name):
+    step, size = made_up(1, (640,), 1, 3, 64), 64
+    decoded, made = planned(method(name, samples=40), step)
+    for drawn in (s for s in made.schedule.steps if s.label.startswith("draw ")):
+        tile = int(drawn.label.rsplit("t", 1)[1])
+        counts = [
+            int(c[r // size == tile].sum()) for r, c in (decoded.rows.of(0, h) for h in range(3))
+        ]
+        draws, won = sum(counts), sum(c > 0 for c in counts)
+        assert drawn.work["sampler"] == {
+            # prefix sums and a walk over the scores of heads with a draw, a threshold per draw
+            "s2anta_comb": 2 * (won * size + draws),
+            # of all heads, and per head a tooth spacing and a random offset
+            "s2anta_flash": 2 * (3 * size + draws) + 3 * 2,
+            # the prefix sum is there: a walk along it
+            "santa_systematic": 3 * size + 2 * draws,
+            # a binary search among 640 scores per draw
+            "santa_iid": 10 * draws,
+        }[name]
 
 
 @given(st.integers(0, 10**15), st.lists(st.integers(0, 10**6), min_size=1, max_size=30))
