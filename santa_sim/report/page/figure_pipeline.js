@@ -21,7 +21,8 @@ function draw(view) {
   const layout = baseLayout(view, 120 + ROW_PX * layouts.length);
   layout.xaxis = axis(view, "", {
     tickmode: "array", tickvals: columns.map((_, i) => i), tickangle: view.narrow ? -90 : 0, showgrid: false,
-    ticktext: columns.map((text) => label(text, 15, 4)), tickfont: { size: 11 }, zeroline: false,
+    ticktext: columns.map((text) => (view.narrow ? label(text, 48, 1) : label(text, 15, 4))), tickfont: { size: 11 },
+    zeroline: false,
   });
   layout.yaxis = axis(view, "", {
     tickmode: "array", tickvals: layouts.map((_, i) => i), ticktext: layouts, autorange: "reversed",

@@ -3,7 +3,7 @@
 import re
 
 import pytest
-from event_cases import captured, machine, planned, ran
+from event_cases import captured, machine, made_up, planned, ran
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -85,3 +85,26 @@ def test_depth_means_so_many_tiles_in_each_buffer_and_so_many_transfers(depth, l
 def test_deeper_buffers_hide_more_latency():
     times = [ran(COMB, captured(), sizes=Sizes(depth=depth)).time_s for depth in (1, 2, 4)]
     assert times[0] > 1.2 * times[1] > 1.0 * times[2]
+
+
+def test_a_second_head_in_flight_fills_the_gap_between_the_passes_of_the_first():
+    _, made = planned(COMB, captured())
+    times = []
+    for heads in (1, 2):
+        machine_, memory = with_pipeline(resident=heads)
+        report = run(made, machine_, memory)
+        times.append(report.time_s)
+        # heads whose queries are on the chip and whose output has not been stored
+        starts = [report.timeline.start[i] for i, s in enumerate(made.schedule.steps)
+                  if s.label.startswith("q ")]
+        ends = [report.timeline.end[i] for i, s in enumerate(made.schedule.steps)
+                if s.label.startswith("out ")]
+        most = max(sum(s <= at < e for s, e in zip(starts, ends, strict=True)) for at in starts)
+        assert most == heads
+    assert times[1] < 0.95 * times[0]
+
+
+def test_sequences_of_a_batch_follow_one_another_without_a_gap():
+    alone = [ran(COMB, made_up(1, (n,))).time_s for n in (1000, 333)]
+    together = ran(COMB, made_up(2, (1000, 333))).time_s
+    assert max(alone) < together < 0.98 * sum(alone)
