@@ -10,7 +10,7 @@ from __future__ import annotations
 import argparse
 import csv
 import sys
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Container, Iterable, Iterator, Sequence
 from pathlib import Path
 
 from gpu_kernels.compiled_counts.sass import kernel_steps
@@ -26,6 +26,9 @@ def main(arguments: list[str] | None = None) -> int:
                                      description=__doc__)
     parser.add_argument("configs", type=Path, nargs="+", help="files as for gpu_kernels.bench")
     parser.add_argument("--capability", default="9.0", help="compute capability, such as 8.9")
+    parser.add_argument("--add", action="store_true",
+                        help="keep the table and compile only what it lacks: for more shapes, not"
+                             " after a change of a kernel")
     parser.add_argument("--out", type=Path, help="table to write instead of the committed one")
     options = parser.parse_args(arguments)
     from gpu_kernels.bench.config import load_config
@@ -45,7 +48,9 @@ def main(arguments: list[str] | None = None) -> int:
         return _refuse(str(error))
     except ImportError:
         return _refuse("counting needs PyTorch and Triton: pip install 'santa_sim[gpu]'")
-    rows = list(_counted(calls, capability))
+    kept = list(_rows(table_path(capability))) if options.add else []
+    known = {_variant(row) for row in kept}
+    rows = kept + list(_counted(calls, capability, known))
     _write(options.out or table_path(capability), rows)
     sys.stdout.write(f"{len(rows)} kernels counted\n")
     return 0
@@ -56,8 +61,17 @@ def _refuse(line: str) -> int:
     return 2
 
 
+def _rows(path: Path) -> Iterator[dict[str, str]]:
+    with path.open(newline="", encoding="utf-8") as file:
+        yield from csv.DictReader(file)
+
+
+def _variant(row: dict[str, str]) -> Variant:
+    return Variant(row["kernel"], row["variant"], int(row["num_warps"]), int(row["num_stages"]))
+
+
 def _counted(
-    calls: Sequence[DecodeCall], capability: tuple[int, int]
+    calls: Sequence[DecodeCall], capability: tuple[int, int], known: Container[Variant]
 ) -> Iterator[dict[str, str]]:
     from gpu_kernels.compiled_counts.recorded import (
         microbench_launches,
@@ -69,7 +83,8 @@ def _counted(
     found = {variant_of(launch): (launch, False) for launch in decode}
     found |= {variant_of(launch): (launch, True) for launch in microbench_launches(capability)}
     for variant, (launch, unrolled) in found.items():
-        yield _row(variant, launch, capability, unrolled=unrolled)
+        if variant not in known:
+            yield _row(variant, launch, capability, unrolled=unrolled)
 
 
 def _row(
