@@ -27,7 +27,13 @@ def large_run(study: str, rows: int) -> ReportTables:
     """
     base = run_study(study).report_tables({}, "")
     copies = range(math.ceil(rows / len(base.points)))
-    return replace(base, **{name: _copies(base, name, copies) for name in COPIED})
+    more = {
+        name: _copies(frame, base, copies) if "point" in frame.columns else frame
+        for name, frame in base.more.items()
+    }
+    return replace(
+        base, more=more, **{name: _copies(getattr(base, name), base, copies) for name in COPIED}
+    )
 
 
 def write_large_run(study: str, rows: int, folder: Path) -> int:
@@ -38,7 +44,8 @@ def write_large_run(study: str, rows: int, folder: Path) -> int:
         path = folder / f"{'results' if name == 'points' else name}.parquet"
         writer = None
         for first in range(0, total, COPIES_AT_A_TIME):
-            frame = _copies(base, name, range(first, min(first + COPIES_AT_A_TIME, total)))
+            copies = range(first, min(first + COPIES_AT_A_TIME, total))
+            frame = _copies(getattr(base, name), base, copies)
             if name == "points":
                 frame = frame.assign(status="ok", error="")
             table = pa.Table.from_pandas(frame, preserve_index=False)
@@ -53,8 +60,7 @@ def write_large_run(study: str, rows: int, folder: Path) -> int:
     return total * len(base.points)
 
 
-def _copies(base: ReportTables, name: str, copies: range) -> pd.DataFrame:
-    frame: pd.DataFrame = getattr(base, name)
+def _copies(frame: pd.DataFrame, base: ReportTables, copies: range) -> pd.DataFrame:
     points = base.points["point"].nunique()
     copy = np.repeat(np.arange(copies.start, copies.stop), len(frame))
     long = pd.concat([frame] * len(copies), ignore_index=True)
@@ -63,7 +69,7 @@ def _copies(base: ReportTables, name: str, copies: range) -> pd.DataFrame:
         if column.endswith(("_j", "_s")) or column.startswith("rel_error"):
             long[column] = long[column].astype("float64") * factor
     long["point"] = long["point"].to_numpy() + copy * points
-    if name == "points":
+    if {"context", "source"} <= set(frame.columns):
         long["context"] = long["context"].to_numpy() + 64 * (copy % COPIES_PER_BATCH)
         long["batch"] = 1 + copy // COPIES_PER_BATCH
         capture = long["source"].str.startswith("capture").fillna(False)

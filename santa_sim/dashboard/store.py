@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 
 FACETS = ("folder", "attention", "context", "batch", "accelerator", "method", "samples")
 """What the filter bar filters by; columns of the table `points`."""
+_WHOLE = ("context", "batch")
 NO_SAMPLES = "none"
 DRAWN, DETAILED, COMPARED, LINES = 4000, 150, 60, 1500
 """Most points that are drawn, that come with details, that are compared, and that scale."""
@@ -140,7 +141,7 @@ class Store:
         along, along_values = _where({**view.wanted, view.along: None})
         picked = ", ".join(str(int(i)) for i in view.picked) or "-1"
         return self._frame(f"""
-            WITH chosen AS (
+            WITH chosen AS MATERIALIZED (
               SELECT id, "case", accelerator, method, {cost} AS cost,
                 greatest(rel_error, 1e-5) AS error FROM points WHERE {where}),
             front AS (
@@ -223,8 +224,9 @@ def _where(wanted: Wanted) -> tuple[str, list[Any]]:
     for facet in FACETS:
         chosen = wanted.get(facet)
         if chosen is not None:
-            parts.append(f"list_contains(?, CAST({facet} AS VARCHAR))")
-            values.append(list(chosen))
+            kind = "BIGINT" if facet in _WHOLE else "VARCHAR"
+            parts.append(f"{facet} IN (SELECT unnest(?::{kind}[]))")
+            values.append([int(v) for v in chosen] if facet in _WHOLE else list(chosen))
     return " AND ".join(parts), values
 
 

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import shutil
 from base64 import b64decode
+from collections.abc import Collection
 from pathlib import Path
 from urllib.parse import unquote_to_bytes
 
 from hw_models.problems import Problem, SpecError
 
 BROWSERS = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
-_WIDTH_PX, _SCALE = 1000, 2
+_WIDTH_PX = 1000
 _DRAWN = """async () => {
   let last;
   while (last !== report.drawn) { last = report.drawn; await last; }
@@ -22,11 +23,15 @@ _IMAGE = """async ([name, format, width, scale]) => {
 }"""
 
 
-def save_figures(report: Path, folder: Path, kind: str, view: str = "") -> list[Path]:
+def save_figures(
+    report: Path, folder: Path, kind: str, view: str = "", *, scale: float = 2,
+    only: Collection[str] | None = None,
+) -> list[Path]:
     """Write every figure of a report as `<figure>.<kind>`; return the files.
 
-    kind: `png` (twice 1000 pixels wide) or `svg`. view: what stands behind `#` in a link to
-    a view of the report. Raises `SpecError` where no browser or no Playwright is there.
+    kind: `png` (1000 pixels wide, times `scale`) or `svg`. view: what stands behind `#` in a link
+    to a view of the report. only: names of figures; all if None.
+    Raises `SpecError` where no browser or no Playwright is there.
     """
     try:
         from playwright.sync_api import sync_playwright
@@ -49,8 +54,10 @@ def save_figures(report: Path, folder: Path, kind: str, view: str = "") -> list[
         page.goto(report.resolve().as_uri() + (f"#{view.lstrip('#')}" if view else ""))
         page.wait_for_function("window.report")
         for name in page.evaluate(_DRAWN):
+            if only is not None and name not in only:
+                continue
             path = folder / f"{name}.{kind}"
-            path.write_bytes(_bytes(page.evaluate(_IMAGE, [name, kind, _WIDTH_PX, _SCALE])))
+            path.write_bytes(_bytes(page.evaluate(_IMAGE, [name, kind, _WIDTH_PX, scale])))
             written.append(path)
         running.close()
     return written
