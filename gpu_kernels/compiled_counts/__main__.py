@@ -38,8 +38,8 @@ def main(arguments: list[str] | None = None) -> int:
     major, _, minor = options.capability.partition(".")
     capability = (int(major), int(minor or 0)) if (major + minor).isdigit() else (0, 0)
     if capability not in OFFLINE_LIMITS:
-        known = ", ".join(f"{a}.{b}" for a, b in OFFLINE_LIMITS)
-        return _refuse(f"--capability must be one of {known}, got {options.capability!r}")
+        parts = ", ".join(f"{a}.{b}" for a, b in OFFLINE_LIMITS)
+        return _refuse(f"--capability must be one of {parts}, got {options.capability!r}")
     try:
         calls = [call for path in options.configs for call in config_calls(load_config(path))]
         import torch  # noqa: F401

@@ -137,9 +137,10 @@ class DramSession:
         if waiting + bursts > self._capacity // 2:
             rows = len(old.start) - 1, self._capacity
             self._room(2 * (waiting + bursts))
-            for mine, theirs in zip(
-                (*self._traffic[1:], self._owner), (*old[1:], owner), strict=True
-            ):
+            # a tuple with a star loses its items' type
+            larger: list[np.ndarray] = [*self._traffic[1:], self._owner]
+            smaller: list[np.ndarray] = [*old[1:], owner]
+            for mine, theirs in zip(larger, smaller, strict=True):
                 mine.reshape(rows[0], -1)[:, : rows[1]] = theirs.reshape(rows)
 
 
