@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 from unittest import mock
 
@@ -63,12 +63,17 @@ def _recorded() -> Iterator[list[RecordedLaunch]]:
         yield launches
 
 
-def record_call(call: Callable[[], Any], capability: tuple[int, int]) -> list[RecordedLaunch]:
+def record_call(
+    call: Callable[[], Any], capability: tuple[int, int], multiprocessors: int | None = None
+) -> list[RecordedLaunch]:
     """Return what `call` would launch on a GPU of one compute capability.
 
-    call: runs a decode function on CPU tensors; nothing is computed.
+    call: runs a decode function on CPU tensors; nothing is computed. multiprocessors: of that GPU,
+    instead of those in `OFFLINE_LIMITS`.
     """
     limits = split_plan.OFFLINE_LIMITS[capability]
+    if multiprocessors is not None:
+        limits = replace(limits, multiprocessors=multiprocessors)
     overlaps = capability >= (9, 0)
     with (
         mock.patch.object(split_plan, "INTERPRETER_LIMITS", limits),

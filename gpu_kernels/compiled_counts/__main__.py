@@ -1,7 +1,8 @@
 """Command line: `python -m gpu_kernels.compiled_counts BENCH_CONFIG… [--capability 9.0]`.
 
-Compiles, without a GPU, every kernel that the configurations launch, and adds registers, shared
-memory and instructions to the committed table. Needs PyTorch and Triton; 1 to 3 s per kernel.
+Compiles, without a GPU, every kernel that the configurations launch on the GPUs of one compute
+capability, and writes registers, shared memory and instructions to the committed table. Needs
+PyTorch and Triton; 1 to 3 s per kernel.
 Triton's version decides the code: use the one that the measured machine has.
 """
 
@@ -78,8 +79,14 @@ def _counted(
         recorded_launches,
         variant_of,
     )
+    from gpu_kernels.split_plan import OFFLINE_LIMITS
+    from hw_models.gpu.datasheet import STRUCTURES
 
-    decode = (launch for call in calls for launch in recorded_launches(call, capability))
+    # plans follow the number of multiprocessors
+    sizes = {part.multiprocessors for part in STRUCTURES.values() if part.capability == capability}
+    sizes.add(OFFLINE_LIMITS[capability].multiprocessors)
+    decode = (launch for call in calls for size in sorted(sizes)
+              for launch in recorded_launches(call, capability, multiprocessors=size))
     found = {variant_of(launch): (launch, False) for launch in decode}
     found |= {variant_of(launch): (launch, True) for launch in microbench_launches(capability)}
     for variant, (launch, unrolled) in found.items():

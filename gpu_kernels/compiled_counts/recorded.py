@@ -22,10 +22,11 @@ PREFERRED = {"partial_results.merge_kernel": "out",
 
 
 def recorded_launches(
-    call: DecodeCall, capability: tuple[int, int], kv_layout: str = "NHD"
+    call: DecodeCall, capability: tuple[int, int], kv_layout: str = "NHD",
+    multiprocessors: int | None = None,
 ) -> list[RecordedLaunch]:
     """Return the launches of the decode function itself, called on tensors that nobody reads."""
-    return record_call(lambda: _decode(call, kv_layout), capability)
+    return record_call(lambda: _decode(call, kv_layout), capability, multiprocessors)
 
 
 def microbench_launches(capability: tuple[int, int]) -> list[RecordedLaunch]:

@@ -12,6 +12,8 @@ from gpu_kernels.split_plan import DeviceLimits
 from hw_models.gpu.launch import KernelLaunch
 
 WARP = 32
+HALVED = frozenset({(8, 0), (9, 0)})
+"""Compute capabilities with an L2 of two halves (NVIDIA's whitepapers on A100 and H100)."""
 PRODUCT_FLOPS = 2 * 16 * 8 * 16
 """Of one product of matrices as counted: 16 × 8 × 16 numbers."""
 
@@ -36,7 +38,8 @@ def priced(
     there; the rest comes from memory. In a warm L2 the call's own reads hit as `warm_share` says.
     """
     found, before = [], 0.0
-    hits = warm_share(sum(_own(one) for one in described), l2_bytes) if warm else 0.0
+    hits = (warm_share(sum(_own(one) for one in described), l2_bytes,
+                       halves=capability in HALVED) if warm else 0.0)
     for one in described:
         work, built = one.work, compiled(one.variant, capability)
         kept = min(1.0, l2_bytes / before) if before else 1.0
@@ -69,10 +72,13 @@ def _own(one: Pass) -> float:
     return one.work.read_bytes + one.work.gather_bytes
 
 
-def warm_share(footprint: float, l2_bytes: float) -> float:
+def warm_share(footprint: float, l2_bytes: float, *, halves: bool = True) -> float:
     """Return the share of a repeated read of `footprint` bytes that L2 serves.
 
-    Each half of the L2 keeps what its side of the GPU reads: up to half of its size all stays,
-    and of a larger cycle less and less, until nothing is left when it comes round.
+    Each half of a divided L2 keeps what its side of the GPU reads: up to half of its size all
+    stays, and of a larger cycle less and less, until nothing is left when it comes round. An
+    undivided one keeps all that fits, and of a larger cycle, the oldest leaving first, nothing.
     """
+    if not halves:
+        return float(footprint <= l2_bytes)
     return min(1.0, max(0.0, (l2_bytes - footprint) / (l2_bytes / 2)))

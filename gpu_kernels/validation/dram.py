@@ -14,7 +14,7 @@ from gpu_kernels.launches.expected_rows import expected_rows
 from gpu_kernels.microbench.counted_cases import DECODE_SHAPE, DECODE_SIZES, KEYS_PER_SAMPLE
 from gpu_kernels.s2anta_comb.plan import DEFAULT_TILE as COMB_TILE
 from gpu_kernels.s2anta_flash.plan import DEFAULT_TILE as FLASH_TILE
-from gpu_kernels.split_plan import DeviceLimits
+from gpu_kernels.validation.times import device_limits_of
 from hw_models.gpu.calibration import GpuCalibration
 
 COUNTED_COLUMNS = ("case", "kernel", "dram_read_bytes", "dram_write_bytes", "device", "driver",
@@ -45,8 +45,7 @@ def compare_bytes(rows: Sequence[Row], calibration: GpuCalibration) -> list[Byte
         if case is None or (int(case[2]), int(case[3])) not in DECODE_SIZES:
             continue
         call = counted_call(case[1], int(case[2]), int(case[3]))
-        major, minor = row.text("capability").split(".")
-        limits = DeviceLimits(calibration.multiprocessors, 232448, (int(major), int(minor)))
+        limits = device_limits_of(row, calibration)
         by_kernel = {one.kernel.rsplit(".", 1)[-1]: dram_bytes(
             one, calibration.values()["l2_capacity"]) for one in passes(call, limits)}
         by_kernel["all"] = sum(by_kernel.values())

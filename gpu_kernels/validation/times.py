@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from gpu_kernels.calibration.rows import Row
@@ -12,15 +12,14 @@ from gpu_kernels.launches.bench_calls import row_call
 from gpu_kernels.launches.call import DecodeCall
 from gpu_kernels.launches.describe import PASSES, passes
 from gpu_kernels.launches.priced import priced
-from gpu_kernels.split_plan import DeviceLimits
+from gpu_kernels.split_plan import OFFLINE_LIMITS, DeviceLimits
 from hw_models.gpu.calibration import GpuCalibration
 from hw_models.gpu.timing import GpuTiming, LaunchTime
+from hw_models.problems import Problem, SpecError
 
 BENCH_COLUMNS = ("kernel", "batch", "context", "samples", "num_qo_heads", "num_kv_heads",
                  "head_dim", "dtype", "kv_layout", "inputs", "tile", "trials", "l2", "time_us",
                  "device", "driver", "timer", "date_utc")
-SHARED_BYTES = 232448
-"""Most shared memory of one program on compute capability 9.0."""
 
 
 @dataclass(frozen=True)
@@ -65,9 +64,13 @@ class Compared:
 
 
 def device_limits_of(row: Row, calibration: GpuCalibration) -> DeviceLimits:
-    """Return the limits of the GPU that a row was measured on."""
-    major, minor = row.text("capability").split(".")
-    return DeviceLimits(calibration.multiprocessors, SHARED_BYTES, (int(major), int(minor)))
+    """Return the limits of the GPU that a row was measured on; raises `SpecError` if unknown."""
+    for capability, limits in OFFLINE_LIMITS.items():
+        if row.text("capability") == f"{capability[0]}.{capability[1]}":
+            return replace(limits, multiprocessors=calibration.multiprocessors)
+    raise SpecError(Problem(f"compute capability {row.text('capability')!r} is none of"
+                            f" {', '.join(f'{a}.{b}' for a, b in OFFLINE_LIMITS)}",
+                            row.file, row.line))
 
 
 def compare_times(

@@ -26,17 +26,18 @@ class Structure:
     multiprocessors: int
     boost_hz: float
     limit_w: float
+    capability: tuple[int, int]
 
 
 STRUCTURES: dict[str, Structure] = {
-    "a100_80gb_sxm": Structure(108, 1.410e9, 400),
-    "h100_sxm": Structure(132, 1.980e9, 700),
-    "h200_sxm": Structure(132, 1.980e9, 700),
-    "l40s": Structure(142, 2.520e9, 350),
-    "rtx_3090": Structure(82, 1.695e9, 350),
-    "rtx_4090": Structure(128, 2.520e9, 450),
-    "rtx_5090": Structure(170, 2.407e9, 575),
-    "rtx_6000_ada": Structure(142, 2.505e9, 300),
+    "a100_80gb_sxm": Structure(108, 1.410e9, 400, (8, 0)),
+    "h100_sxm": Structure(132, 1.980e9, 700, (9, 0)),
+    "h200_sxm": Structure(132, 1.980e9, 700, (9, 0)),
+    "l40s": Structure(142, 2.520e9, 350, (8, 9)),
+    "rtx_3090": Structure(82, 1.695e9, 350, (8, 6)),
+    "rtx_4090": Structure(128, 2.520e9, 450, (8, 9)),
+    "rtx_5090": Structure(170, 2.407e9, 575, (12, 0)),
+    "rtx_6000_ada": Structure(142, 2.505e9, 300, (8, 9)),
 }
 """Catalogue name -> structure, from NVIDIA's product pages and architecture papers (from memory,
 unverified, but for the H200, whose driver reports 132, 1980 MHz and 700 W)."""

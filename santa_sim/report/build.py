@@ -10,6 +10,7 @@ from santa_sim.report.byte_streams import byte_streams
 from santa_sim.report.energy_parts import energy_parts
 from santa_sim.report.event_map import event_map
 from santa_sim.report.event_tracks import event_timeline, event_tracks
+from santa_sim.report.kernel_ratios import kernel_ratios
 from santa_sim.report.operation_counts import operation_counts
 from santa_sim.report.packed import packed
 from santa_sim.report.page import page
@@ -27,7 +28,8 @@ from santa_sim.report.view import View
 
 _SECTIONS: tuple[Callable[[View], Section | None], ...] = (
     summary, pareto, byte_streams, operation_counts, energy_parts, time_bounds, event_map,
-    event_tracks, event_timeline, scaling, predicted_measured, break_even_section, sources,
+    event_tracks, event_timeline, scaling, predicted_measured, kernel_ratios, break_even_section,
+    sources,
 )
 
 

@@ -40,13 +40,17 @@ def measured_tables(
 
     kernel_times: for each point of a method with a kernel of ours, its predicted time in s and the
     term that decides, or why there is none. validation: measured calls beside predictions.
-    fitted_parts: errors of the microbenchmarks that the parameters were fitted on.
+    fitted_parts: errors of the microbenchmarks that the parameters were fitted on. kernel_ratios:
+    of other GPUs, by datasheet (`santa_sim.study.kernel_ratios`).
     """
     from gpu_kernels.validation.committed import CALIBRATED
+    from santa_sim.study.kernel_ratios import KERNEL_RATIOS, kernel_ratios
 
+    ratios = kernel_ratios(points, accelerators)
+    found = {} if ratios.empty else {KERNEL_RATIOS: ratios}
     known = [one for one in accelerators if one.name in CALIBRATED]
     if not known:
-        return {}
+        return found
     import pandas as pd
 
     tables = {
@@ -54,7 +58,7 @@ def measured_tables(
         VALIDATION: [row for one in known for row in validation_rows(one.name)],
         FITTED_PARTS: [row for one in known for row in _fitted_parts(one.name)],
     }
-    return {name: pd.DataFrame(rows) for name, rows in tables.items()}
+    return found | {name: pd.DataFrame(rows) for name, rows in tables.items()}
 
 
 def _kernel_times(points: pd.DataFrame, accelerator: Accelerator) -> Iterator[dict[str, Any]]:

@@ -34,8 +34,8 @@ REPORT = "report.html"
 DETAILS = ("operations", "streams", "energy", "busy", "constants")
 EVENT = ("events", "event_tracks", "event_steps")
 TIMELINE = "timeline.json"
-MEASURED = ("kernel_times", "validation", "fitted_parts")
-"""Only where an accelerator has a calibration."""
+MEASURED = ("kernel_times", "validation", "fitted_parts", "kernel_ratios")
+"""Only where an accelerator has a calibration, or is a GPU known by its datasheet."""
 FILES = (
     *RESULTS, *(f"{name}.parquet" for name in (*DETAILS, *EVENT, *MEASURED)), TIMELINE, STUDY,
     PROVENANCE, REPORT,
