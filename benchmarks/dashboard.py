@@ -3,14 +3,15 @@
     python benchmarks/dashboard.py [--rows 1000000] [--run DIR]
 
 Starts `python -m santa_sim.dashboard` on a run of that size and asks as its page does: each filter
-alone, all open, joined. Seconds are of whole answers over HTTP, memory is the most that the server
-held resident. DIR keeps the run for another time.
+alone, all open, joined. Seconds are of whole answers over HTTP and of the server's CPU; memory is
+the most that the server held resident. DIR keeps the run for another time.
 """
 
 from __future__ import annotations
 
 import argparse
 import json
+import os
 import re
 import statistics
 import subprocess
@@ -32,6 +33,12 @@ def ask(url: str, view: dict[str, object]) -> tuple[float, int]:
     with urlopen(f"{url}rows?view={quote(json.dumps(view))}") as answer:  # noqa: S310
         body = answer.read()
     return time.perf_counter() - start, len(body)
+
+
+def cpu_s(pid: int) -> float:
+    """Return the CPU seconds that a process has taken, all threads together."""
+    fields = Path(f"/proc/{pid}/stat").read_text(encoding="utf-8").rpartition(")")[2].split()
+    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 
 
 def views(facets: dict[str, list[str]]) -> dict[str, dict[str, object]]:
@@ -70,9 +77,11 @@ def main() -> None:
             print(f"started  {time.perf_counter() - start:.1f} s")
             facets = facets_of(run)
             for name, view in views(facets).items():
+                before = cpu_s(server.pid)
                 times, sizes = zip(*(ask(url, view) for _ in range(REPEATS)), strict=True)
+                work = (cpu_s(server.pid) - before) / REPEATS
                 print(f"{name:<22} {statistics.median(times):6.2f} s (at most {max(times):.2f}), "
-                      f"{sizes[0] / 1e6:.2f} MB")
+                      f"{work:.2f} s of CPU, {sizes[0] / 1e6:.2f} MB", flush=True)
             status = Path(f"/proc/{server.pid}/status").read_text(encoding="utf-8")
             most = re.search(r"VmHWM:\s+(\d+)", status)
             print(f"memory   {int(most[1]) / 1e6:.2f} GB at most")

@@ -151,13 +151,16 @@ class Store:
                   ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING) AS before
                 FROM chosen WHERE cost IS NOT NULL AND error IS NOT NULL)
               WHERE before IS NULL OR error < before),
+            compared AS MATERIALIZED (
+              SELECT id, "case", accelerator, {energy} AS energy,
+                coalesce(rel_error_high, rel_error) <= ? AS kept
+              FROM points JOIN (SELECT DISTINCT "case" FROM points WHERE {wide}
+                                ORDER BY "case" LIMIT {COMPARED}) USING ("case")
+              WHERE {wide}),
             best AS (
-              SELECT arg_min(id, {energy}) AS id FROM points
-              WHERE {wide} AND {energy} IS NOT NULL AND coalesce(rel_error_high, rel_error) <= ?
-              GROUP BY "case", accelerator LIMIT {COMPARED}),
-            listed AS (
-              SELECT min(id) AS id FROM points WHERE {wide}
-              GROUP BY "case", accelerator LIMIT {COMPARED}),
+              SELECT arg_min(id, energy) AS id FROM compared WHERE kept AND energy IS NOT NULL
+              GROUP BY "case", accelerator),
+            listed AS (SELECT min(id) AS id FROM compared GROUP BY "case", accelerator),
             base AS (
               SELECT points.id FROM points
               JOIN (SELECT DISTINCT "case" FROM chosen LIMIT 500) USING ("case") WHERE method = ?),
@@ -177,7 +180,7 @@ class Store:
               SELECT * FROM kept UNION ALL SELECT id, 1 FROM best UNION ALL SELECT id, 5 FROM listed
               UNION ALL SELECT id, 5 FROM base UNION ALL SELECT id, 5 FROM line)
             GROUP BY id ORDER BY id""", [
-                *values, *wide_values, view.budget, *wide_values, view.baseline, *along_values,
+                *values, view.budget, *wide_values, *wide_values, view.baseline, *along_values,
                 view.baseline, view.baseline])
 
     def points(self, ids: pd.DataFrame) -> pd.DataFrame:
