@@ -11,27 +11,19 @@ from contextlib import AbstractContextManager, nullcontext
 from datetime import UTC, datetime
 from pathlib import Path
 
-from hw_models.problems import Problem, SpecError
-from santa_sim.report.build import write_report
+from hw_models.problems import SpecError
 from santa_sim.study.dispatch import WorkersLostError
 from santa_sim.study.engines import engine_of, usable_cores
 from santa_sim.study.estimate import estimate
 from santa_sim.study.load import overridden, study_of
 from santa_sim.study.memory_run import memory_command
 from santa_sim.study.memory_spec import is_memory_study, memory_study_of
-from santa_sim.study.output import (
-    REPORT,
-    OutputFolder,
-    known_points,
-    study_text,
-    write_record,
-    write_tables,
-)
-from santa_sim.study.plan import Plan, plan
+from santa_sim.study.output import REPORT, is_finished, known_points
+from santa_sim.study.plan import plan
 from santa_sim.study.process import Stopped, leave, lenient_stdout, raising_on_signals
 from santa_sim.study.progress import Progress, progress_bar
-from santa_sim.study.provenance import provenance
-from santa_sim.study.run import default_engine, run_plan
+from santa_sim.study.run import default_engine
+from santa_sim.study.run_folder import run_into
 from santa_sim.study.schema import file_schema
 from santa_sim.study.summary import print_plan, print_summary
 
@@ -43,7 +35,7 @@ MAX_LINES = 20
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command line; returns 0, 1 if a point failed, or 2 if the input is wrong.
 
-    Returns 128 and the signal's number after an interrupt, with nothing written.
+    Returns 128 and the signal's number after an interrupt; what is finished is kept.
     """
     given = list(sys.argv[1:] if arguments is None else arguments)
     options = _parser().parse_args(given)
@@ -78,15 +70,13 @@ def _kept(options: argparse.Namespace) -> str:
 
 
 def _run(options: argparse.Namespace, command: str) -> int:
-    started = datetime.now(UTC)
     document = overridden(options.file, options.set)  # once, for it may be a pipe
     if is_memory_study(document):
         memories = memory_study_of(document, options.file, options.set)
         with lenient_stdout():
-            return memory_command(memories, options, command, started)
+            return memory_command(memories, options, command, datetime.now(UTC))
     planned = plan(study_of(document, options.file, options.set))
-    loaded = planned.loaded
-    target = options.out or Path("runs") / loaded.study.name
+    target = options.out or Path("runs") / planned.loaded.study.name
     engine = options.engine or default_engine(planned)
     engine_of(engine, options.jobs)  # a wrong name is known before the work
     if options.dry_run:
@@ -97,66 +87,27 @@ def _run(options: argparse.Namespace, command: str) -> int:
         with lenient_stdout():
             print_plan(planned, forecast, target)
         return OK
-    with OutputFolder(target) as output:
-        if output.recovered:
-            say(f"{output.recovered} left this folder locked and is gone; going on from its points")
-        if output.finished(planned.identity) and not options.force:
-            with lenient_stdout():
-                print(f"{target} holds this study, finished; nothing to do (--force: again)")  # noqa: T201
-            return OK
-        _prepare_log(output, planned, options)
-        say(*output.log.damage)
-        try:
-            with _progress(options.quiet) as progress:
-                result = run_plan(
-                    planned, engine=engine, jobs=options.jobs, log=output.log,
-                    progress=progress,
-                )
-        finally:
-            options.kept = sum(p.key in output.log for p in planned.points)
-        resolved = study_text(result.study)
-        record = provenance(
-            loaded, command=command, started=started, engine=engine, jobs=options.jobs
+    if not options.force and is_finished(target, planned.identity):
+        with lenient_stdout():
+            print(f"{target} holds this study, finished; nothing to do (--force: again)")  # noqa: T201
+        return OK
+    with _progress(options.quiet) as progress:
+        done = run_into(
+            planned, target, command=command, engine=engine, jobs=options.jobs,
+            resume=options.resume, force=options.force, progress=progress, say=say,
+            kept=lambda points: setattr(options, "kept", points),
         )
-        record["notes"] = [*result.failed, *result.notes]
-        write_tables(result, output.staging)
-        write_record(record, resolved, output.staging)
-        computed = bool((result.tables.points["status"] == "ok").any())
-        identity = None if result.failed else planned.identity
-        try:
-            if computed:
-                tables = result.report_tables(record, resolved)
-                write_report(tables, output.staging / REPORT)
-        except Exception as error:
-            (output.staging / REPORT).unlink(missing_ok=True)
-            if not isinstance(error, OSError):  # a fault in the report must not cost the results
-                output.publish(None)
-            raise
-        output.publish(identity)
-    say(*result.failed)
-    if result.failed:
-        rows = len(result.tables.points)
-        bad = int((result.tables.points["status"] != "ok").sum())
-        say(f"{bad} of {rows} result rows failed; the same command tries them again")
+    failed = done.result.failed
+    say(*failed)
+    if failed:
+        points = done.result.tables.points
+        bad = int((points["status"] != "ok").sum())
+        say(f"{bad} of {len(points)} result rows failed; the same command tries them again")
     with lenient_stdout():
-        if computed:
-            print_summary(tables)
-        print(target / REPORT if computed else target)  # noqa: T201
-    return FAILED if result.failed else OK
-
-
-def _prepare_log(output: OutputFolder, planned: Plan, options: argparse.Namespace) -> None:
-    keys = {p.key for p in planned.points}
-    if options.force:
-        output.log.keep_only(())
-    there = sum(key in output.log for key in keys)
-    if options.resume and not there:
-        raise SpecError(Problem(
-            "--resume: no point of this study is there to go on from", str(output.path)
-        ))
-    if there and not options.quiet:
-        say(f"{there} of {len(keys)} points are there, {len(keys) - there} to do")
-    output.log.keep_only(keys)
+        if done.report is not None:
+            print_summary(done.report)
+        print(target if done.report is None else target / REPORT)  # noqa: T201
+    return FAILED if failed else OK
 
 
 def _parser() -> argparse.ArgumentParser:

@@ -131,18 +131,8 @@ class OutputFolder:
         return self._state / _STAGING
 
     def finished(self, identity: str) -> bool:
-        """Return whether the folder holds all that the study of this identity would write.
-
-        A file that was damaged, changed or removed since makes it unfinished.
-        """
-        try:
-            record = json.loads((self._state / _FINISHED).read_text(encoding="utf-8"))
-            return bool(record["identity"] == identity) and bool(record["files"]) and all(
-                name in FILES and _sha256(self.path / name) == known
-                for name, known in record["files"].items()
-            )
-        except (OSError, ValueError, KeyError, TypeError, AttributeError):
-            return False
+        """Return whether the folder holds this study, finished (see `is_finished`)."""
+        return is_finished(self.path, identity)
 
     def publish(self, identity: str | None) -> None:
         """Move what was written to its place; files of an earlier run go, others stay.
@@ -162,6 +152,21 @@ class OutputFolder:
             record = self.staging / _FINISHED
             record.write_text(json.dumps({"identity": identity, "files": files}, indent=1))
             record.replace(self._state / _FINISHED)
+
+
+def is_finished(folder: Path, identity: str) -> bool:
+    """Return whether a folder holds all that the study of this identity would write.
+
+    A file that was damaged, changed or removed since makes it unfinished.
+    """
+    try:
+        record = json.loads((folder / STATE / _FINISHED).read_text(encoding="utf-8"))
+        return bool(record["identity"] == identity) and bool(record["files"]) and all(
+            name in FILES and _sha256(folder / name) == known
+            for name, known in record["files"].items()
+        )
+    except (OSError, ValueError, KeyError, TypeError, AttributeError):
+        return False
 
 
 def known_points(folder: Path) -> frozenset[str]:

@@ -55,13 +55,18 @@ def progress_bar() -> Iterator[Progress]:
             no_wrap=True, overflow="ellipsis", ratio=1
         )),
     )
-    with Progress(*columns, console=Console(stderr=True)) as bar:
-        task: TaskID = bar.add_task("preparing", total=1.0, points="")
+    bar = Progress(*columns, console=Console(stderr=True))
+    task: TaskID = bar.add_task("preparing", total=1.0, points="")
 
-        def show(step: Step) -> None:
-            elapsed = bar.tasks[0].elapsed or 0.0
-            rate = (step.done - step.reused) / elapsed if elapsed else 0.0
-            points = f"{step.done:,}/{step.total:,} points, {rate:,.3g}/s"
-            bar.update(task, completed=step.share, points=points, description=step.name)
+    def show(step: Step) -> None:
+        bar.start()  # not before the work begins: what is wrong before it is one clean line
+        elapsed = bar.tasks[0].elapsed or 0.0
+        rate = (step.done - step.reused) / elapsed if elapsed else 0.0
+        points = f"{step.done:,}/{step.total:,} points, {rate:,.3g}/s"
+        bar.update(task, completed=step.share, points=points, description=step.name)
 
+    try:
         yield show
+    finally:
+        if bar.live.is_started:
+            bar.stop()

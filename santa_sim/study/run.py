@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Container, Mapping, Sequence
+from collections.abc import Container, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from hw_models.accelerator import Accelerator
@@ -19,10 +18,9 @@ from santa_sim.study.chunks import Chunker
 from santa_sim.study.dispatch import dispatch
 from santa_sim.study.engines import engine_of, usable_cores
 from santa_sim.study.event_level import EventResults, run_events
-from santa_sim.study.load import load_study
 from santa_sim.study.measured import measured_tables
 from santa_sim.study.notes import notes, unprecise
-from santa_sim.study.plan import Plan, Planned, plan
+from santa_sim.study.plan import Plan, Planned
 from santa_sim.study.point import PointResult
 from santa_sim.study.precision import is_precise
 from santa_sim.study.progress import Progress, Step
@@ -83,28 +81,14 @@ class StudyResult:
         )
 
 
-def run_study(
-    path: str | Path, overrides: Sequence[str] = (), *, engine: str | None = None,
-    jobs: int | None = None, progress: Progress | None = None,
-) -> StudyResult:
-    """Run a study file and return its tables; writes nothing.
-
-    overrides: texts such as `seeds.count=4` that change the study. engine: `threads`, `processes`,
-    `serial`, `dask` or `dask=tcp://host:port`, by default `default_engine`; jobs: its workers, by
-    default one per usable core; results depend on neither. progress: called after each point.
-    Raises `SpecError` (a `ValueError`) for a fault in the study or in what it names, and
-    `WorkersLostError` if worker processes keep dying.
-    """
-    return run_plan(plan(load_study(path, overrides)), engine=engine, jobs=jobs, progress=progress)
-
-
 def run_plan(
     planned: Plan, *, engine: str | None = None, jobs: int | None = None,
     log: ResultLog | None = None, progress: Progress | None = None,
 ) -> StudyResult:
-    """Run a study that has been read already (see `run_study`).
+    """Run a study that has been read already; writes nothing but the log.
 
-    log: holds points that are not computed again, and takes in those that are.
+    engine, jobs, progress: as `santa_sim.study.run_study`. log: holds points that are not computed
+    again, and takes in those that are.
     """
     run = _Run(planned, log, progress)
     run.take_known()

@@ -11,6 +11,7 @@ import threading
 import time
 from pathlib import Path
 
+import pandas as pd
 import pytest
 from slow_runner import slow_run
 
@@ -322,3 +323,15 @@ def test_two_datasets_with_the_same_numbers_are_computed_once(study, monkeypatch
     assert len(frame) == 2 * 5 * 2
     assert len(calls) == 5
 
+
+
+def test_python_and_the_command_line_write_the_same(study, undisturbed, tmp_path, monkeypatch):
+    out = tmp_path / "out"
+    result = run_study(study, out=out)
+    assert_same(out, undisturbed)
+    assert "run_study(" in json.loads((out / "provenance.json").read_text())["run"]["command"]
+    monkeypatch.setattr(worker, "run_sampled", None)
+    again = run_study(study, out=out)  # finished: nothing is computed, the tables are the same
+    pd.testing.assert_frame_equal(again.frame, result.frame, check_exact=True)
+    with pytest.raises(ValueError, match="no point of this study is there"):
+        run_study(study, out=tmp_path / "other", resume=True)
