@@ -60,7 +60,7 @@ class OutputFolder:
         self._state = path / STATE
         self._made: list[Path] = []
         self._held = ExitStack()
-        self._published = False
+        self._locked = self._published = False
         self.log: ResultLog
         self.recovered = ""
 
@@ -77,6 +77,7 @@ class OutputFolder:
             self._state.mkdir(parents=True, exist_ok=True)
             lock = RunLock(self._state / _LOCK)
             lock.take()
+            self._locked = True
             self._held.callback(lock.release)
             self.recovered = lock.recovered
             shutil.rmtree(self.staging, ignore_errors=True)
@@ -85,8 +86,8 @@ class OutputFolder:
         except OSError as error:
             self._leave()
             raise self._fault(error) from None
-        except BaseException:
-            self._held.close()
+        except BaseException:  # a signal, or a runner that was here first
+            self._leave()
             raise
         return self
 
@@ -106,16 +107,20 @@ class OutputFolder:
         )
 
     def _leave(self) -> None:
+        if self._locked:  # otherwise no file in it is ours
+            self._tidy()
+        for folder in () if self._published else self._made:
+            with suppress(OSError):  # it holds something
+                folder.rmdir()
+        self._held.close()
+
+    def _tidy(self) -> None:
         shutil.rmtree(self.staging, ignore_errors=True)
         worthless = not self._published and not len(getattr(self, "log", ()))
         if worthless and self._state in self._made:
             for name in (_LOG, _LOCK):
                 with suppress(OSError):
                     (self._state / name).unlink()
-            for folder in self._made:
-                with suppress(OSError):  # it holds something by now
-                    folder.rmdir()
-        self._held.close()
 
     def __exit__(
         self, kind: type[BaseException] | None, value: BaseException | None,

@@ -335,3 +335,16 @@ def test_python_and_the_command_line_write_the_same(study, undisturbed, tmp_path
     pd.testing.assert_frame_equal(again.frame, result.frame, check_exact=True)
     with pytest.raises(ValueError, match="no point of this study is there"):
         run_study(study, out=tmp_path / "other", resume=True)
+
+
+def test_a_signal_while_the_folder_is_made_leaves_nothing(tmp_path, monkeypatch):
+    from santa_sim.study import output
+    from santa_sim.study.process import Stopped
+
+    def stopped(path):
+        raise Stopped(signal.SIGINT)
+
+    monkeypatch.setattr(output, "ResultLog", stopped)
+    with pytest.raises(Stopped):
+        output.OutputFolder(tmp_path / "a" / "b").__enter__()
+    assert list(tmp_path.iterdir()) == []
