@@ -16,6 +16,7 @@ from typing import Any, Protocol
 
 from hw_models.problems import Problem, SpecError, did_you_mean
 from santa_sim.study.one_thread import ONE_THREAD
+from santa_sim.study.process import signals_held_back
 
 ENGINES = ("processes", "threads", "serial", "dask")
 
@@ -123,7 +124,8 @@ class _Spawned(ProcessPoolExecutor):
         self, fn: Callable[..., Any], /, *args: Any, **kwargs: Any
     ) -> Future[Any]:
         """Submit a call; a process that this starts inherits the environment of this moment."""
-        with _environment(dict.fromkeys(ONE_THREAD, "1")):
+        # a process that is half started would complain that its runner is gone
+        with signals_held_back(), _environment(dict.fromkeys(ONE_THREAD, "1")):
             return super().submit(fn, *args, **kwargs)
 
 

@@ -44,7 +44,10 @@ def raising_on_signals() -> Iterator[None]:
         if stopping:
             os._exit(128 + number)
         stopping.append(number)
-        raise Stopped(number)
+        if _held_back:
+            _held_back[-1].append(number)
+        else:
+            raise Stopped(number)
 
     former = {each: signal.getsignal(each) for each in _SIGNALS}
     former = {each: handler for each, handler in former.items() if handler != signal.SIG_IGN}
@@ -55,6 +58,28 @@ def raising_on_signals() -> Iterator[None]:
     finally:
         for each, handler in former.items():
             signal.signal(each, handler)
+
+
+_held_back: list[list[int]] = []
+
+
+@contextmanager
+def signals_held_back() -> Iterator[None]:
+    """Raise `Stopped` after the block and not within it: for steps that must not be left halfway.
+
+    Does so under `raising_on_signals` only, and in the main thread.
+    """
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    came: list[int] = []
+    _held_back.append(came)
+    try:
+        yield
+    finally:
+        _held_back.pop()
+    if came:
+        raise Stopped(came[0])
 
 
 @contextmanager

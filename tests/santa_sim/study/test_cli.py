@@ -11,6 +11,7 @@ import pandas as pd
 import pytest
 
 from hw_models.problems import SpecError
+from santa_sim.study import process
 from santa_sim.study.output import OutputFolder
 
 FILES = {
@@ -270,3 +271,18 @@ def test_a_study_from_a_pipe_is_recorded_whole(finished, tmp_path):
     assert run.returncode == 0, run.stderr
     record = json.loads((tmp_path / "out" / "provenance.json").read_text())
     assert record["study"]["text"] == (folder / "small.yaml").read_text()
+
+
+def test_a_signal_in_a_step_that_must_not_be_left_halfway_waits_for_its_end():
+    done = []
+
+    def work():
+        with process.raising_on_signals():
+            with process.signals_held_back():
+                os.kill(os.getpid(), signal.SIGTERM)
+                done.append("the rest of the step")
+            done.append("never")
+
+    with pytest.raises(process.Stopped):
+        work()
+    assert done == ["the rest of the step"]
