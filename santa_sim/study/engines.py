@@ -100,9 +100,10 @@ class _Processes:
 
     def start(self) -> Executor:
         self.stop()
-        pool = _Spawned(
-            self.workers, mp_context=get_context("spawn"), initializer=_begin_worker
-        )
+        with _environment(_worker_environment()):
+            pool = _Spawned(
+                self.workers, mp_context=get_context("spawn"), initializer=_begin_worker
+            )
         self._pool = pool
         return pool
 
@@ -125,8 +126,19 @@ class _Spawned(ProcessPoolExecutor):
     ) -> Future[Any]:
         """Submit a call; a process that this starts inherits the environment of this moment."""
         # a process that is half started would complain that its runner is gone
-        with signals_held_back(), _environment(dict.fromkeys(ONE_THREAD, "1")):
+        with signals_held_back(), _environment(_worker_environment()):
             return super().submit(fn, *args, **kwargs)
+
+
+def _worker_environment() -> dict[str, str]:
+    """Return one thread per library, and silence of Python's own helper process.
+
+    After an interrupt the runner leaves at once; the helper then frees its semaphores, and would
+    say so.
+    """
+    quiet = "ignore:resource_tracker:UserWarning"
+    warnings = ",".join(filter(None, (os.environ.get("PYTHONWARNINGS"), quiet)))
+    return {**dict.fromkeys(ONE_THREAD, "1"), "PYTHONWARNINGS": warnings}
 
 
 @contextmanager
