@@ -78,7 +78,7 @@ def _files(options: argparse.Namespace) -> tuple[list[Path], list[Path], Path]:
     timed = [options.measure] if options.measure else list(options.timed)
     counted = list(options.counted or [])
     if committed is not None:
-        timed = timed or [committed.decode, committed.energy]
+        timed = timed or committed.timed
         # counts of another run say nothing about a file that was given
         counted = counted if options.counted is not None or given else [committed.counted]
         return timed, counted, options.calibration or committed.calibration

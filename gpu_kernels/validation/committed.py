@@ -30,6 +30,16 @@ class Committed:
         return self._newest("energy")
 
     @property
+    def opened_last(self) -> Path:
+        """The newest bench file that nobody looked at while the model was built (`unseen`)."""
+        return self._newest("validation")
+
+    @property
+    def timed(self) -> list[Path]:
+        """All bench files of attention kernels."""
+        return [self.decode, self.energy, self.opened_last]
+
+    @property
     def counted(self) -> Path:
         """The newest file of counted bytes."""
         return self._newest("counted_bytes")

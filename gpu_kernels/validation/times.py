@@ -113,7 +113,7 @@ def _terms(time: LaunchTime) -> dict[str, float]:
 
 
 def groups(points: Iterable[TimePoint]) -> dict[str, list[TimePoint]]:
-    """Return points by kernel and by region: B·n, state of the L2, format, head dimension."""
+    """Return points by kernel and by region: B·n, state of the L2, format, head dimension, file."""
     found: dict[str, list[TimePoint]] = {}
     for point in points:
         row, keys = point.row, point.call.sizes.batch * point.call.sizes.context
@@ -121,6 +121,6 @@ def groups(points: Iterable[TimePoint]) -> dict[str, list[TimePoint]]:
             else "B·n above 128k"
         for name in (point.call.kernel, size, f"L2 {row.text('l2')}", row.text("dtype"),
                      f"d = {point.call.sizes.head_dim}", row.text("kv_layout"),
-                     row.text("inputs")):
+                     row.text("inputs"), Path(row.file).name):
             found.setdefault(name, []).append(point)
     return found

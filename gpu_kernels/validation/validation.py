@@ -12,6 +12,7 @@ from gpu_kernels.validation.dram import COUNTED_COLUMNS, BytesPoint, compare_byt
 from gpu_kernels.validation.energies import EnergyPoint, compare_energies
 from gpu_kernels.validation.summary import ErrorSummary, summarise
 from gpu_kernels.validation.times import BENCH_COLUMNS, Compared, compare_times
+from gpu_kernels.validation.unseen import unseen
 from hw_models.catalogue import load_accelerator
 from hw_models.gpu.calibration import GpuCalibration, load_calibration
 from hw_models.gpu.datasheet import datasheet
@@ -39,6 +40,11 @@ class Validation:
     def time(self) -> ErrorSummary:
         """Errors of the calibrated times."""
         return summarise([point.error for point in self.times.points])
+
+    @property
+    def unseen_time(self) -> ErrorSummary:
+        """Those of settings that nobody had looked at while the model was built."""
+        return summarise([point.error for point in unseen(self.times.points)])
 
     @property
     def datasheet_time(self) -> ErrorSummary:

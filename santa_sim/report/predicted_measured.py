@@ -59,12 +59,20 @@ def _said(view: View, points: pd.DataFrame, machine: str) -> Said:
     by_bound = points.assign(size=errors).groupby("bound")["size"]
     medians = by_bound.median()[by_bound.count() >= min(3, len(points))]
     term = str(medians.idxmax())
+    apart = errors[points["unseen"]]
+    first_seen = (
+        f"Some of the model's structure was chosen after looking at such errors; {len(apart)} of "
+        "the points, at settings that nobody had looked at before, are off by "
+        f"{percent(float(apart.median()))} in the median, {percent(float(apart.quantile(0.9)))} "
+        f"for nine in ten and {percent(float(apart.max()))} at most.",
+    ) if len(apart) else ()
     inside = int((points["error"].abs() <= points["noise"]).sum())
     kernels = points["kernel"].nunique()
     return Said(view.accelerators[machine], (
         f"{len(points)} held-out points of {kernels} kernels: the predicted time is off by "
         f"{percent(float(errors.median()))} in the median, {percent(float(errors.quantile(0.9)))} "
         f"for nine in ten and {percent(float(errors.max()))} at most ({_name(worst)}).",
+        *first_seen,
         f"{inside} of them are within the noise of their measurement, "
         f"±{percent(float(points['noise'].median()))} in the median.",
         f"Least trustworthy is the term {term}, off by "

@@ -123,15 +123,21 @@ def decode_call(row: Mapping[str, Any]) -> DecodeCall | None:
 
 @lru_cache
 def validation_rows(accelerator: str) -> tuple[dict[str, Any], ...]:
-    """Return measured calls beside their predictions, none of which was fitted on."""
+    """Return measured calls beside their predictions, none of which was fitted on.
+
+    unseen: nobody had looked at it while the model was built (`gpu_kernels.validation.unseen`).
+    """
     from gpu_kernels.calibration.rows import read_rows
     from gpu_kernels.validation.committed import CALIBRATED
     from gpu_kernels.validation.times import BENCH_COLUMNS, compare_times
+    from gpu_kernels.validation.unseen import unseen
     from hw_models.gpu.calibration import load_calibration
 
     committed = CALIBRATED[accelerator]
     calibration = load_calibration(committed.calibration)
-    rows = read_rows([committed.decode], BENCH_COLUMNS, "bench")
+    rows = read_rows(committed.timed, BENCH_COLUMNS, "bench")
+    points = compare_times(rows, calibration, CAPTURE).points
+    apart = set(map(id, unseen(points)))
     return tuple(
         {"accelerator": accelerator, "kernel": p.call.kernel, "batch": p.call.sizes.batch,
          "context": p.call.sizes.context, "head_dim": p.call.sizes.head_dim,
@@ -139,10 +145,10 @@ def validation_rows(accelerator: str) -> tuple[dict[str, Any], ...]:
          "inputs": p.row.text("inputs"), "samples": p.call.samples, "tile": p.call.tile,
          "l2": p.row.text("l2"), "measured_s": p.measured_s, "low_s": p.low_s, "high_s": p.high_s,
          "predicted_s": p.predicted_s, "error": p.error, "noise": p.noise,
-         "within_noise": p.within_noise, "bound": p.bound, "file": committed.decode.name,
-         "device": p.row.text("device"), "driver": p.row.text("driver"),
-         "date_utc": p.row.text("date_utc")}
-        for p in compare_times(rows, calibration, CAPTURE).points
+         "within_noise": p.within_noise, "bound": p.bound, "unseen": id(p) in apart,
+         "file": Path(p.row.file).name, "device": p.row.text("device"),
+         "driver": p.row.text("driver"), "date_utc": p.row.text("date_utc")}
+        for p in points
     )
 
 

@@ -18,6 +18,7 @@ from gpu_kernels.validation.committed import CALIBRATED
 from gpu_kernels.validation.dram import COUNTED_COLUMNS, compare_bytes
 from gpu_kernels.validation.summary import summarise
 from gpu_kernels.validation.times import BENCH_COLUMNS, compare_times
+from gpu_kernels.validation.unseen import setting, unseen
 from gpu_kernels.validation.validation import unlike
 from hw_models.gpu.calibration import load_calibration
 from hw_models.gpu.timing import GpuTiming
@@ -85,6 +86,22 @@ def test_every_kernel_of_ours_in_the_file_is_predicted():
 
 def test_no_attention_point_is_fitted_on():
     assert not [row for row in ROWS for part in (*FITTED, *CHECKED) if part.takes(row)]
+
+
+def test_points_that_nobody_had_looked_at_are_settings_of_one_file_and_of_no_other(capsys):
+    rows = read_rows([H200.opened_last], BENCH_COLUMNS, "bench")
+    seen = {setting(row) for row in (*ROWS, *read_rows([H200.energy], BENCH_COLUMNS, "bench"))}
+    known = [row for row in rows if setting(row) in seen]
+    assert known  # else the next line shows nothing
+    compared = compare_times(rows, CALIBRATION, ROOT / CAPTURE)
+    assert compared.left_out == ()
+    apart = unseen(compared.points)
+    assert {id(point.row) for point in apart} == {id(row) for row in rows} - {id(r) for r in known}
+    assert unseen(COMPARED.points) == []
+    assert main([]) == 0
+    line = next(line for line in capsys.readouterr().out.splitlines() if "never looked at" in line)
+    assert f"│ {len(apart)} │" in line
+    assert f"{summarise([point.error for point in apart]).median:.2%}" in line
 
 
 def test_shuffling_predicted_against_measured_explodes_the_error():

@@ -22,7 +22,7 @@ def measured_points(machine="gpu_hbm3"):
             "batch": 2**i, "context": 8192, "head_dim": 128, "dtype": "bfloat16",
             "kv_layout": "NHD", "inputs": "flat", "samples": 0 if i % 2 else 512, "l2": "cold",
             "measured_s": measured, "low_s": measured * 0.99, "high_s": measured * 1.01,
-            "predicted_s": measured * (1 + error), "error": error, "noise": 0.01,
+            "predicted_s": measured * (1 + error), "error": error, "noise": 0.01, "unseen": i > 2,
             "bound": "steps of flash_kernel" if i in (0, 4) else "memory of <b>",
         })
     return pd.DataFrame(rows)
@@ -50,14 +50,24 @@ def test_the_sentences_are_those_of_the_points():
     section = predicted_measured(View(with_measured()))
     (said,) = section.answer
     assert said.about == "GPU with HBM3"
-    first, second, third = said.sentences
+    first, apart, second, third = said.sentences
     assert "5 held-out points of 2 kernels" in first
     # sizes 0.004, 0.01, 0.02, 0.2, 0.3: the 0.9 quantile lies 0.6 of the way to the last
     assert "2.0 % in the median, 26.0 % for nine in ten and 30.0 % at most" in first
     assert "s2anta_flash, batch 1, 8,192 tokens" in first
+    # of 0.01 and 0.2
+    assert ("2 of the points, at settings that nobody had looked at before, are off by 10.5 % in "
+            "the median, 18.1 % for nine in ten and 20.0 % at most") in apart
     assert "2 of them are within the noise of their measurement, ±1.0 % in the median" in second
     # the other term has the larger errors but fewer than three points
     assert "the term memory of <b>, off by 1.0 % in the median" in third
+
+
+def test_without_points_that_nobody_had_seen_nothing_is_said_of_them():
+    tables = with_measured()
+    seen = tables.more["validation"].assign(unseen=False)
+    section = predicted_measured(View(replace(tables, more=tables.more | {"validation": seen})))
+    assert len(section.answer[0].sentences) == 3
 
 
 def test_the_folds_keep_fitted_and_held_out_apart_and_name_the_worst():

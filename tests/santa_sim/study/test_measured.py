@@ -55,6 +55,10 @@ def test_the_validation_has_a_row_for_every_measured_call(result):
     assert len(validation) >= 60
     assert (validation["error"] - (validation["predicted_s"] / validation["measured_s"] - 1)
             ).abs().max() < 1e-12
+    # every committed file of timed calls, and the points that were opened last
+    assert validation["file"].str.split("_").str[1].unique().tolist() == [
+        "decode.csv", "energy.csv", "validation.csv"]
+    assert set(validation[validation["unseen"]]["file"].str.split("_").str[1]) == {"validation.csv"}
     parts = result.measured["fitted_parts"]
     assert set(parts["set"]) == {"fitted on", "held out"}
 
