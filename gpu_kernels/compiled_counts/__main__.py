@@ -2,8 +2,8 @@
 
 Compiles, without a GPU, every kernel that the configurations launch on the GPUs of one compute
 capability, and writes registers, shared memory and instructions to the committed table. Needs
-PyTorch and Triton; 1 to 3 s per kernel.
-Triton's version decides the code: use the one that the measured machine has.
+PyTorch and Triton; 1 to 3 s per kernel. Triton's version decides the code: use the one that the
+measured machine has. Each row has a hash of the sources that it was counted from.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ from collections.abc import Container, Iterable, Iterator, Sequence
 from pathlib import Path
 
 from gpu_kernels.compiled_counts.sass import kernel_steps
+from gpu_kernels.compiled_counts.sources import source_hash
 from gpu_kernels.compiled_counts.table import COLUMNS, KINDS, PARTS, Variant, table_path
 from gpu_kernels.launches.call import DecodeCall
 from gpu_kernels.offline_compile import RecordedLaunch
@@ -110,6 +111,7 @@ def _row(
         variant.kernel, variant.arguments, str(variant.num_warps), str(variant.num_stages),
         str(built.registers), str(built.shared_bytes), *counts,
         f"{capability[0]}.{capability[1]}", triton.__version__,
+        source_hash(variant.kernel),
     ), strict=True))
 
 

@@ -15,7 +15,8 @@ from hw_models.problems import Problem, SpecError
 KINDS = ("instructions", "barriers", "special", "tensor")
 PARTS = ("once", "turn", "branch")
 COLUMNS = ("kernel", "variant", "num_warps", "num_stages", "registers", "shared_bytes",
-           *(f"{part}_{kind}" for part in PARTS for kind in KINDS), "capability", "triton")
+           *(f"{part}_{kind}" for part in PARTS for kind in KINDS),
+           "capability", "triton", "sources")
 IGNORED = frozenset({"K_STRIDE_N", "V_STRIDE_N", "PDL", "SHARED", "BLOCKS"})
 """Compile-time arguments that change addresses, or an instruction or two."""
 
