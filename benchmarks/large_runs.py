@@ -13,7 +13,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from santa_sim.report.tables import ReportTables
-from santa_sim.study.run import run_study
+from santa_sim.study import run_study
 
 COPIED = ("points", "operations", "streams", "energy", "busy")
 COPIES_PER_BATCH, COPIES_AT_A_TIME = 40, 200

@@ -80,7 +80,8 @@ def _files(options: argparse.Namespace) -> tuple[list[Path], list[Path], Path]:
     if committed is not None:
         timed = timed or committed.timed
         # counts of another run say nothing about a file that was given
-        counted = counted if options.counted is not None or given else [committed.counted]
+        if options.counted is None and not given and committed.counted is not None:
+            counted = [committed.counted]
         return timed, counted, options.calibration or committed.calibration
     return timed, counted, options.calibration
 

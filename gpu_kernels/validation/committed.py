@@ -10,7 +10,7 @@ PACKAGE = Path(__file__).parent.parent
 
 @dataclass(frozen=True)
 class Committed:
-    """Files of one GPU: calibration; timed and counted attention kernels, newest last.
+    """Files of one GPU: calibration; timed and counted attention kernels, None where it has none.
 
     capability: compute capability, for which kernels were compiled and counted.
     """
@@ -20,33 +20,33 @@ class Committed:
     measurements: Path
 
     @property
-    def decode(self) -> Path:
+    def decode(self) -> Path | None:
         """The newest bench file."""
         return self._newest("decode")
 
     @property
-    def energy(self) -> Path:
+    def energy(self) -> Path | None:
         """The newest bench file with energy."""
         return self._newest("energy")
 
     @property
-    def opened_last(self) -> Path:
+    def opened_last(self) -> Path | None:
         """The newest bench file that nobody looked at while the model was built (`unseen`)."""
         return self._newest("validation")
 
     @property
     def timed(self) -> list[Path]:
         """All bench files of attention kernels."""
-        return [self.decode, self.energy, self.opened_last]
+        return [file for file in (self.decode, self.energy, self.opened_last) if file is not None]
 
     @property
-    def counted(self) -> Path:
+    def counted(self) -> Path | None:
         """The newest file of counted bytes."""
         return self._newest("counted_bytes")
 
-    def _newest(self, kind: str) -> Path:
+    def _newest(self, kind: str) -> Path | None:
         # their names start with the date: ten characters
-        return max(self.measurements.glob(f"??????????_{kind}.csv"))
+        return max(self.measurements.glob(f"??????????_{kind}.csv"), default=None)
 
 
 CALIBRATED: dict[str, Committed] = {

@@ -23,7 +23,7 @@ SETTING = ("kernel", "batch", "context", "samples", "num_qo_heads", "num_kv_head
 def unseen(points: Iterable[TimePoint]) -> list[TimePoint]:
     """Return the points of a committed file opened last, without what other files have too."""
     files = {one.opened_last.resolve(): tuple(set(one.timed) - {one.opened_last})
-             for one in CALIBRATED.values()}
+             for one in CALIBRATED.values() if one.opened_last is not None}
     found = []
     for point in points:
         others = files.get(Path(point.row.file).resolve())

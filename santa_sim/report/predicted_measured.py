@@ -1,10 +1,11 @@
-"""How far the time model of a measured GPU is from real attention kernels, and what it predicts."""
+"""How far the models of a measured GPU are from real attention kernels, and what they predict."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from santa_sim.report.printed import percent, plain, si
+from santa_sim.report.predicted_bytes_joules import bytes_joules_folds, bytes_joules_said
+from santa_sim.report.printed import percent, plain, si, signed_percent
 from santa_sim.report.section import Figure, Fold, Said, Section, Table
 from santa_sim.report.selection import anchors
 from santa_sim.report.view import View
@@ -32,11 +33,12 @@ def predicted_measured(view: View) -> Section | None:
     for machine in machines:
         mine = found[found["accelerator"] == machine]
         folds += [Fold("The worst points", _worst(mine), machine),
+                  *bytes_joules_folds(view, machine),
                   Fold("What the parameters were fitted on", _fitted(view, machine), machine)]
     return Section(
         name="measured",
         title="Predicted against measured",
-        question="How far is the predicted time from kernels that really ran?",
+        question="How far are predicted times, bytes and joules from kernels that really ran?",
         answer=tuple(_said(view, found[found["accelerator"] == name], name) for name in machines),
         figures=(
             Figure("parity", "Predicted against measured"),
@@ -77,6 +79,7 @@ def _said(view: View, points: pd.DataFrame, machine: str) -> Said:
         f"±{percent(float(points['noise'].median()))} in the median.",
         f"Least trustworthy is the term {term}, off by "
         f"{percent(float(medians.max()))} in the median.",
+        *bytes_joules_said(view, machine),
     ))
 
 
@@ -91,14 +94,10 @@ def _worst(points: pd.DataFrame) -> Table:
     return Table(
         ("Kernel", "Samples", "Measured", "Predicted", "Error", "Noise", "What decides"),
         tuple((_name(row), str(row["samples"] or ""), si(row["measured_s"], "s"),
-               si(row["predicted_s"], "s"), _signed(row["error"]), f"±{percent(row['noise'])}",
-               str(row["bound"])) for _, row in rows.iterrows()),
+               si(row["predicted_s"], "s"), signed_percent(row["error"]),
+               f"±{percent(row['noise'])}", str(row["bound"])) for _, row in rows.iterrows()),
         numeric=frozenset({1, 2, 3, 4, 5}),
     )
-
-
-def _signed(error: float) -> str:
-    return f"{'+' if error > 0 else '−'}{plain(abs(100 * error), 2)} %"
 
 
 def _fitted(view: View, machine: str) -> Table:

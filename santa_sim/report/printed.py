@@ -64,6 +64,11 @@ def percent(share: float) -> str:
     return f"{plain(100 * share, 2 if abs(share) < 0.1 else 3)} %"
 
 
+def signed_percent(share: float) -> str:
+    """Return a share as a percentage with its sign and two digits, e.g. `+5.9 %`, `−12 %`."""
+    return f"{'+' if share > 0 else '−'}{plain(abs(100 * share), 2)} %"
+
+
 def times(ratio: float) -> str:
     """Return a ratio as `3.2 times`."""
     if not math.isfinite(ratio):

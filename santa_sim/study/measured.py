@@ -7,20 +7,16 @@ in committed files.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from functools import lru_cache
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from hw_models.accelerator import Accelerator
+from santa_sim.study.held_out import TABLES
 
 if TYPE_CHECKING:
     import pandas as pd
 
     from gpu_kernels.launches.call import DecodeCall, Kernel
     from hw_models.gpu.timing import GpuTiming
-
-CAPTURE = Path(__file__).parent.parent / "captures" / "smollm2-135m.npz"
-"""The captured attention that the measured points on a capture were made of."""
 
 KERNELS: dict[tuple[str, str], Kernel] = {
     ("exact", "dense"): "dense", ("exact", "s2anta_flash"): "s2anta_flash",
@@ -30,7 +26,7 @@ KERNELS: dict[tuple[str, str], Kernel] = {
 }
 """(score stage, value stage) -> kernel that runs it."""
 DTYPES = {"bf16": "bfloat16", "fp16": "float16", "fp32": "float32"}
-KERNEL_TIMES, VALIDATION, FITTED_PARTS = "kernel_times", "validation", "fitted_parts"
+KERNEL_TIMES, FITTED_PARTS = "kernel_times", "fitted_parts"
 
 
 def measured_tables(
@@ -39,9 +35,10 @@ def measured_tables(
     """Return tables for the accelerators that have a calibration; none where none has.
 
     kernel_times: for each point of a method with a kernel of ours, its predicted time in s and the
-    term that decides, or why there is none. validation: measured calls beside predictions.
-    fitted_parts: errors of the microbenchmarks that the parameters were fitted on. kernel_ratios:
-    of other GPUs, by datasheet (`santa_sim.study.kernel_ratios`).
+    term that decides, or why there is none. validation, validation_bytes, validation_energy: what
+    was measured beside predictions (`santa_sim.study.held_out`). fitted_parts: errors of the
+    microbenchmarks that the parameters were fitted on. kernel_ratios: of other GPUs, by datasheet
+    (`santa_sim.study.kernel_ratios`).
     """
     from gpu_kernels.validation.committed import CALIBRATED
     from santa_sim.study.kernel_ratios import KERNEL_RATIOS, kernel_ratios
@@ -55,7 +52,7 @@ def measured_tables(
 
     tables = {
         KERNEL_TIMES: [row for one in known for row in _kernel_times(points, one)],
-        VALIDATION: [row for one in known for row in validation_rows(one.name)],
+        **{name: [row for one in known for row in rows(one.name)] for name, rows in TABLES.items()},
         FITTED_PARTS: [row for one in known for row in _fitted_parts(one.name)],
     }
     return found | {name: pd.DataFrame(rows) for name, rows in tables.items()}
@@ -119,37 +116,6 @@ def decode_call(row: Mapping[str, Any]) -> DecodeCall | None:
                       row["trials"] if row["score_stage"] == "bernoulli_qk" else 0)
     rows = row["unique_row_fraction"] * call.keys
     return replace(call, unique_rows=rows, features=expected_features(call))
-
-
-@lru_cache
-def validation_rows(accelerator: str) -> tuple[dict[str, Any], ...]:
-    """Return measured calls beside their predictions, none of which was fitted on.
-
-    unseen: nobody had looked at it while the model was built (`gpu_kernels.validation.unseen`).
-    """
-    from gpu_kernels.calibration.rows import read_rows
-    from gpu_kernels.validation.committed import CALIBRATED
-    from gpu_kernels.validation.times import BENCH_COLUMNS, compare_times
-    from gpu_kernels.validation.unseen import unseen
-    from hw_models.gpu.calibration import load_calibration
-
-    committed = CALIBRATED[accelerator]
-    calibration = load_calibration(committed.calibration)
-    rows = read_rows(committed.timed, BENCH_COLUMNS, "bench")
-    points = compare_times(rows, calibration, CAPTURE).points
-    apart = set(map(id, unseen(points)))
-    return tuple(
-        {"accelerator": accelerator, "kernel": p.call.kernel, "batch": p.call.sizes.batch,
-         "context": p.call.sizes.context, "head_dim": p.call.sizes.head_dim,
-         "dtype": p.call.dtype, "kv_layout": p.row.text("kv_layout"),
-         "inputs": p.row.text("inputs"), "samples": p.call.samples, "tile": p.call.tile,
-         "l2": p.row.text("l2"), "measured_s": p.measured_s, "low_s": p.low_s, "high_s": p.high_s,
-         "predicted_s": p.predicted_s, "error": p.error, "noise": p.noise,
-         "within_noise": p.within_noise, "bound": p.bound, "unseen": id(p) in apart,
-         "file": Path(p.row.file).name, "device": p.row.text("device"),
-         "driver": p.row.text("driver"), "date_utc": p.row.text("date_utc")}
-        for p in points
-    )
 
 
 def _fitted_parts(accelerator: str) -> Iterator[dict[str, Any]]:

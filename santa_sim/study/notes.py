@@ -14,7 +14,7 @@ def notes(loaded: LoadedStudy, lowering: Sequence[str]) -> tuple[str, ...]:
     study = loaded.study
     found = [
         "All figures are for one decode step in one layer; multiply by layers and steps as needed.",
-        "Times are roofline bounds without launches, latencies or waves; no GPU was measured here.",
+        "Times are roofline bounds without launches, latencies or waves.",
     ]
     if study.level == "event":
         found.append(

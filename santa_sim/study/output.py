@@ -34,7 +34,8 @@ REPORT = "report.html"
 DETAILS = ("operations", "streams", "energy", "busy", "constants")
 EVENT = ("events", "event_tracks", "event_steps")
 TIMELINE = "timeline.json"
-MEASURED = ("kernel_times", "validation", "fitted_parts", "kernel_ratios")
+MEASURED = ("kernel_times", "validation", "validation_bytes", "validation_energy", "fitted_parts",
+            "kernel_ratios")
 """Only where an accelerator has a calibration, or is a GPU known by its datasheet."""
 FILES = (
     *RESULTS, *(f"{name}.parquet" for name in (*DETAILS, *EVENT, *MEASURED)), TIMELINE, STUDY,

@@ -41,6 +41,22 @@ def with_measured(machine="gpu_hbm3"):
                                  "fitted_parts": parts})
 
 
+def with_bytes_and_joules(machine="gpu_hbm3"):
+    tables = with_measured()
+    call = {"accelerator": machine, "kernel": "dense", "batch": 4, "context": 32768}
+    counted = pd.DataFrame([
+        call | {"part": part, "counted_bytes": 1e6, "predicted_bytes": 1e6 * (1 + error),
+                "error": error}
+        for part, error in (("dense_kernel", -0.5), ("all", -0.01), ("all", 0.03))])
+    metered = pd.DataFrame([
+        call | {"head_dim": 128, "dtype": "bfloat16", "samples": 0, "measured_j": 0.02,
+                "predicted_j": 0.02 * (1 + error), "error": error,
+                "error_at_measured_time": error / 2, "measured_w": 400.0, "predicted_w": 420.0}
+        for error in (0.05, -0.12, 0.07)])
+    return replace(tables, more=tables.more | {"validation_bytes": counted,
+                                               "validation_energy": metered})
+
+
 def test_a_study_of_machines_that_nobody_measured_has_no_such_section():
     assert predicted_measured(View(make_tables(data=DATA[:1]))) is None
     assert predicted_measured(View(with_measured("some_gpu"))) is None
@@ -81,6 +97,37 @@ def test_the_folds_keep_fitted_and_held_out_apart_and_name_the_worst():
     times = folds["Kernel times of this study's points"].rows
     assert times[0][2] == "50.0 µs"
     assert {row[2] for row in times[1:]} == {"–"}
+
+
+def test_counted_bytes_and_joules_are_said_and_listed_with_signed_errors():
+    section = predicted_measured(View(with_bytes_and_joules()))
+    counted, metered = section.answer[0].sentences[-2:]
+    # of whole calls: 0.01 and 0.03
+    assert "2 calls, as the profiler counted them" in counted
+    assert "within 2.0 % in the median and 3.0 % at most" in counted
+    assert "3 calls" in metered
+    assert "off by 7.0 % in the median and 12.0 % at most, 2 of them too high" in metered
+    assert "by 3.5 % and 6.0 %" in metered
+    folds = {fold.title: fold for fold in section.folds}
+    listed = folds["DRAM bytes, predicted and counted"]
+    assert listed.accelerator == "gpu_hbm3"
+    assert [row[1:] for row in listed.content.rows] == [
+        ("dense_kernel", "1.0000 MB", "0.50000 MB", "−50 %"),
+        ("all", "1.0000 MB", "0.99000 MB", "−1.0 %"), ("all", "1.0000 MB", "1.0300 MB", "+3.0 %")]
+    assert listed.content.marked == {1, 2}
+    joules = folds["Joules, predicted and measured"].content.rows
+    assert [row[4:6] for row in joules] == [("−12 %", "−6.0 %"), ("+7.0 %", "+3.5 %"),
+                                            ("+5.0 %", "+2.5 %")]
+    assert joules[0][2:4] == ("20.0 mJ", "17.6 mJ")
+
+
+@pytest.mark.parametrize("more", [{"validation_bytes": pd.DataFrame()}, {}])
+def test_without_counted_bytes_or_joules_of_the_machine_nothing_is_said_of_them(more):
+    other = with_bytes_and_joules(machine="some_gpu")
+    tables = replace(other, more=other.more | more)
+    section = predicted_measured(View(tables))
+    assert len(section.answer[0].sentences) == 4
+    assert not [fold for fold in section.folds if "predicted and" in fold.title]
 
 
 @pytest.fixture(scope="module")

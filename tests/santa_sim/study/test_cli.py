@@ -18,7 +18,8 @@ FILES = {
     "results.parquet", "results.csv", "provenance.json", "study.yaml", "report.html",
     "operations.parquet", "streams.parquet", "energy.parquet", "busy.parquet", "constants.parquet",
     # of an accelerator that was measured
-    "kernel_times.parquet", "validation.parquet", "fitted_parts.parquet",
+    "kernel_times.parquet", "validation.parquet", "validation_bytes.parquet",
+    "validation_energy.parquet", "fitted_parts.parquet",
 }
 TABLES = [name for name in FILES if name.endswith((".parquet", ".csv"))]
 

@@ -5,7 +5,7 @@ import pytest
 from gpu_kernels.launches.priced import warm_share
 from santa_sim.report.kernel_ratios import kernel_ratios as section
 from santa_sim.report.view import View
-from santa_sim.study.run import run_study
+from santa_sim.study import run_study
 
 STUDY = Path(__file__).parents[3] / "studies" / "rtx_published_ratios.yaml"
 

@@ -121,7 +121,7 @@ def test_repeated_entries_are_run_once(small_study, small_text):
 
 
 def test_a_support_that_no_law_reaches_is_a_fault_of_the_study(small_study, small_text):
-    from santa_sim.study.run import run_study
+    from santa_sim.study import run_study
 
     text = small_text.replace("effective_support: 40", "effective_support: 4000")
     small_study.write_text(text, encoding="utf-8")

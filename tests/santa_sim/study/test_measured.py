@@ -4,8 +4,8 @@ import sys
 import pytest
 
 from hw_models.catalogue import load_accelerator
+from santa_sim.study import run_study
 from santa_sim.study.measured import measured_tables
-from santa_sim.study.run import run_study
 
 STUDY = """\
 name: measured
@@ -50,7 +50,7 @@ def test_a_kernel_takes_longer_than_its_bytes_at_the_peak_of_the_memory(result):
         assert row.kernel_time_s > points.loc[row.point, "unique_bytes"] / peak
 
 
-def test_the_validation_has_a_row_for_every_measured_call(result):
+def test_the_validation_has_a_row_for_every_call_that_was_timed_counted_or_metered(result):
     validation = result.measured["validation"]
     assert len(validation) >= 60
     assert (validation["error"] - (validation["predicted_s"] / validation["measured_s"] - 1)
@@ -59,6 +59,11 @@ def test_the_validation_has_a_row_for_every_measured_call(result):
     assert validation["file"].str.split("_").str[1].unique().tolist() == [
         "decode.csv", "energy.csv", "validation.csv"]
     assert set(validation[validation["unseen"]]["file"].str.split("_").str[1]) == {"validation.csv"}
+    for name, kind in (("validation_bytes", "bytes"), ("validation_energy", "j")):
+        table = result.measured[name]
+        measured = table["counted_bytes" if kind == "bytes" else "measured_j"]
+        assert len(table) > 10
+        assert (table["error"] - (table[f"predicted_{kind}"] / measured - 1)).abs().max() < 1e-12
     parts = result.measured["fitted_parts"]
     assert set(parts["set"]) == {"fitted on", "held out"}
 
@@ -70,9 +75,11 @@ def test_machines_without_a_calibration_add_nothing(result):
 
 def test_measured_tables_need_neither_torch_nor_triton():
     code = ("import sys; sys.modules['torch'] = sys.modules['triton'] = None\n"
-            "from santa_sim.study.measured import validation_rows\n"
-            "print(len(validation_rows('h200_sxm')))")
+            "from santa_sim.study.held_out import TABLES\n"
+            "print(*(len(rows('h200_sxm')) for rows in TABLES.values()))")
     done = subprocess.run([sys.executable, "-W", "error", "-c", code], capture_output=True,
                           text=True)
     assert done.returncode == 0, done.stderr
-    assert int(done.stdout) >= 60
+    times, parts, energies = map(int, done.stdout.split())
+    assert times >= 60
+    assert min(parts, energies) > 10
