@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import csv
 import hashlib
+import math
+from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -26,16 +28,25 @@ class Row:
         return self.cells.get(name, "")
 
     def number(self, name: str) -> float:
-        """Return a cell as a number; raises `SpecError` if it is blank or no number."""
+        """Return a cell as a number; raises `SpecError` if it is blank or no finite number."""
         try:
-            return float(self.cells[name])
+            value = float(self.cells[name])
         except (KeyError, ValueError):
+            value = math.nan
+        if not math.isfinite(value):
             raise SpecError(Problem(f"{name} must be a number, got {self.text(name)!r}",
-                                    self.file, self.line)) from None
+                                    self.file, self.line))
+        return value
 
     def count(self, name: str, default: int = 0) -> int:
-        """Return a whole number, `default` where the cell is blank."""
-        return int(self.number(name)) if self.text(name) else default
+        """Return a whole number, `default` where the cell is blank; raises `SpecError` else."""
+        if not self.text(name):
+            return default
+        value = self.number(name)
+        if not value.is_integer():
+            raise SpecError(Problem(f"{name} must be a whole number, got {self.text(name)!r}",
+                                    self.file, self.line))
+        return int(value)
 
 
 def read_rows(
@@ -46,6 +57,9 @@ def read_rows(
     needed: columns by which a file of that kind is known.
     """
     rows: list[Row] = []
+    for path, times in Counter(path.resolve() for path in paths).items():
+        if times > 1:
+            raise SpecError(Problem(f"is given {times} times", str(path)))
     for path in paths:
         try:
             with path.open(newline="", encoding="utf-8") as file:
@@ -54,8 +68,15 @@ def read_rows(
                 if missing := [name for name in needed if name not in columns]:
                     raise SpecError(Problem(f"is no {kind} file: column {missing[0]} is"
                                             " missing", str(path), 1))
-                rows += [Row({k: v or "" for k, v in cells.items() if k}, str(path), line)
-                         for line, cells in enumerate(reader, start=2)]
+                for line, cells in enumerate(reader, start=2):
+                    if None in cells or None in cells.values():
+                        raise SpecError(Problem(f"does not have the header's {len(columns)}"
+                                                " columns", str(path), line))
+                    row = Row(dict(cells), str(path), line)
+                    if row.text("time_us") and row.number("time_us") <= 0:
+                        raise SpecError(Problem("time_us must be above 0, got"
+                                                f" {row.text('time_us')!r}", str(path), line))
+                    rows.append(row)
         except OSError as error:
             raise SpecError(Problem(f"cannot read: {error.strerror or error}",
                                     str(path))) from None

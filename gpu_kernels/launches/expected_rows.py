@@ -7,6 +7,7 @@ offsets of their own draw independently, so a KV head reads a row with 1 − Π_
 from __future__ import annotations
 
 import json
+import zipfile
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
@@ -17,6 +18,7 @@ from numpy.typing import NDArray
 from gpu_kernels.decode_sizes import Sizes
 from gpu_kernels.launches.call import DecodeCall
 from gpu_kernels.s2anta_flash.budget import tile_budget
+from hw_models.problems import Problem, SpecError, did_you_mean
 
 Floats = NDArray[np.float64]
 CAPTURE = Path("santa_sim/captures/smollm2-135m.npz")
@@ -31,13 +33,25 @@ def captured_scores(path: Path, trace: str) -> NDArray[np.float32]:
     """Return the logits of one captured trace, [steps·H, n], KV heads' groups together.
 
     path: npz with `{trace}_q` [steps, H, d], `{trace}_K` [n, KVH, d] and a JSON text `meta` that
-    holds `scale`. Only the keys that every step reads are used.
+    holds `scale`. Only the keys that every step reads are used. Raises `SpecError` for a file or a
+    trace that is not there.
     """
-    with np.load(path, allow_pickle=False) as file:
-        q = file[f"{trace}_q"].astype(np.float32)
-        k = file[f"{trace}_K"].astype(np.float32)
-        meta = json.loads(str(file["meta"]))
-    found = next(t for t in meta["traces"] if t["id"] == trace)
+    try:
+        with np.load(path, allow_pickle=False) as file:
+            meta = json.loads(str(file["meta"]))
+            traces = {t["id"]: t for t in meta["traces"]}
+            if trace not in traces:
+                raise SpecError(Problem(f"has no trace '{trace}'{did_you_mean(trace, traces)}",
+                                        str(path)))
+            q = file[f"{trace}_q"].astype(np.float32)
+            k = file[f"{trace}_K"].astype(np.float32)
+    except OSError as error:
+        raise SpecError(Problem(f"cannot read: {error.strerror or error}", str(path))) from None
+    except (KeyError, ValueError, TypeError, zipfile.BadZipFile) as error:
+        if isinstance(error, SpecError):
+            raise
+        raise SpecError(Problem(f"is no capture: {error}", str(path))) from None
+    found = traces[trace]
     k = k[: min(found["kv_len_of_step"])]
     steps, heads, dim = q.shape
     grouped = q.reshape(steps, k.shape[1], heads // k.shape[1], dim)

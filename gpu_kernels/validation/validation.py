@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from gpu_kernels.calibration.rows import Row, differences, read_rows
+from gpu_kernels.validation.bench_row import check_bench_rows
 from gpu_kernels.validation.dram import COUNTED_COLUMNS, BytesPoint, compare_bytes
 from gpu_kernels.validation.energies import EnergyPoint, compare_energies
 from gpu_kernels.validation.summary import ErrorSummary, summarise
@@ -78,6 +79,7 @@ def validate(
     """
     fitted = load_calibration(calibration)
     rows = read_rows(timed, BENCH_COLUMNS, "bench")
+    check_bench_rows(rows)
     bytes_rows = read_rows(counted, COUNTED_COLUMNS, "counted-bytes")
     sheet = datasheet(load_accelerator(accelerator))
     return Validation(

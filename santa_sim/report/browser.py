@@ -31,7 +31,7 @@ def save_figures(
 
     kind: `png` (1000 pixels wide, times `scale`) or `svg`. view: what stands behind `#` in a link
     to a view of the report. only: names of figures; all if None.
-    Raises `SpecError` where no browser or no Playwright is there.
+    Raises `SpecError` where no browser or no Playwright is there, or nothing is in the view.
     """
     try:
         from playwright.sync_api import sync_playwright
@@ -46,16 +46,17 @@ def save_figures(
             f"figures are drawn by a browser, and none of {', '.join(BROWSERS)} is installed"
         ))
     written = []
-    folder.mkdir(parents=True, exist_ok=True)
     with sync_playwright() as playwright:
         # Chromium's sandbox does not start as root, and the page is our own
         running = playwright.chromium.launch(executable_path=browser, args=["--no-sandbox"])
         page = running.new_context(offline=True, viewport={"width": 1100, "height": 900}).new_page()
         page.goto(report.resolve().as_uri() + (f"#{view.lstrip('#')}" if view else ""))
         page.wait_for_function("window.report")
-        for name in page.evaluate(_DRAWN):
-            if only is not None and name not in only:
-                continue
+        names = [name for name in page.evaluate(_DRAWN) if only is None or name in only]
+        if not names:
+            raise SpecError(Problem(f"no figure is in the view '{view}': it selects no point"))
+        folder.mkdir(parents=True, exist_ok=True)
+        for name in names:
             path = folder / f"{name}.{kind}"
             path.write_bytes(_bytes(page.evaluate(_IMAGE, [name, kind, _WIDTH_PX, scale])))
             written.append(path)

@@ -33,6 +33,9 @@ def load_run(folder: Path) -> ReportTables:
     record, text = _record(folder / RECORD), _text(folder / STUDY)
     name, title, question = _words(record, folder / RECORD)
     points = frames.pop(POINTS)
+    if "status" not in points:
+        raise SpecError(Problem("lacks the column status: is no table of points",
+                                str(folder / f"{POINTS}.parquet")))
     done = points[points["status"] == "ok"].reset_index(drop=True)
     if done.empty:
         raise SpecError(Problem("holds no point that could be computed", str(folder)))
