@@ -64,6 +64,10 @@ def nothing_computed(run):
     points.to_parquet(run / "results.parquet")
 
 
+def other_table(run):
+    shutil.copy(run / "energy.parquet", run / "results.parquet")
+
+
 def blocked(run):
     (run / "report.html").mkdir()
 
@@ -77,6 +81,7 @@ def blocked(run):
     (lose("study.yaml"), r"study\.yaml: is not there"),
     (old, r"run: table energy lacks the columns constant"),
     (nothing_computed, r"run: holds no point that could be computed"),
+    (other_table, r"results\.parquet: lacks the column status"),
     (blocked, r"report\.html: cannot be written: Is a directory"),
 ], ids=lambda v: v if isinstance(v, str) else getattr(v, "__name__", "fault"))
 def test_a_fault_is_one_line_with_the_file(run, capsys, fault, said):
@@ -102,6 +107,16 @@ def test_figures_are_exported_as_they_look_in_a_view(run, tmp_path):
     assert "main memory read" in text
     assert "dense" in text
     assert "santa_iid" not in text
+
+
+@pytest.mark.usefixtures("chromium")
+def test_a_view_without_any_point_is_refused_and_leaves_no_folder(run, tmp_path):
+    command = [sys.executable, "-m", "santa_sim.report", str(run), "--png", str(tmp_path / "png"),
+               "--view", "?method=nonsense"]
+    done = subprocess.run(command, capture_output=True, text=True)
+    assert done.returncode == 2, done.stdout
+    assert "no figure is in the view" in done.stderr
+    assert not (tmp_path / "png").exists()
 
 
 def test_without_a_browser_the_line_says_what_to_install(run, tmp_path, capsys, monkeypatch):
