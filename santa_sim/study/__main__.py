@@ -66,7 +66,8 @@ def _kept(options: argparse.Namespace) -> str:
     kept = getattr(options, "kept", 0)
     if not kept:
         return "nothing was written"
-    return f"{kept} finished points are kept, and the same command goes on with the rest"
+    points = "1 finished point is" if kept == 1 else f"{kept} finished points are"
+    return f"{points} kept, and the same command goes on with the rest"
 
 
 def _run(options: argparse.Namespace, command: str) -> int:

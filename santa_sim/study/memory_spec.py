@@ -5,17 +5,19 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated, Literal, get_args
 
 from pydantic import BaseModel, Field
 
 from hw_models.dram import DramSpec, load_dram
-from hw_models.problems import Document, Problem, SpecError
+from hw_models.problems import Document, Problem, SpecError, did_you_mean
 from hw_models.strict_yaml import validate
 from santa_sim.study.datasets import beside
 from santa_sim.study.load import overridden
-from santa_sim.study.spec import STRICT, Printable
+from santa_sim.study.spec import STRICT, Level, Printable
 
+MEMORY = "memory"
+"""The level that has a file of its own kind."""
 Size = Annotated[int, Field(strict=True, ge=1, le=1 << 20)]
 
 
@@ -53,8 +55,12 @@ class LoadedMemoryStudy:
 
 
 def is_memory_study(document: Document) -> bool:
-    """Return whether a study file is of this kind."""
-    return isinstance(document.data, dict) and document.data.get("level") == "memory"
+    """Return whether a study file is of this kind; raises `SpecError` for a level of no kind."""
+    level = document.data.get("level") if isinstance(document.data, dict) else None
+    known = (MEMORY, *get_args(Level))
+    if isinstance(level, str) and level not in known:
+        raise SpecError(document.problem(("level",), f"got '{level}'{did_you_mean(level, known)}"))
+    return level == MEMORY
 
 
 def load_memory_study(path: str | Path, overrides: Sequence[str] = ()) -> LoadedMemoryStudy:

@@ -135,3 +135,12 @@ def test_the_report_draws_both_figures(chromium, file, tmp_path):
     page.close()
     assert points == [[5, 5], [5, 5]]
     assert complaints == []
+
+
+def test_a_level_that_is_none_is_told_the_nearest_of_all(tmp_path, capsys):
+    path = tmp_path / "scatter.yaml"
+    path.write_text(TEXT.replace("level: memory", "level: memry"), encoding="utf-8")
+    assert main([str(path)]) == 2
+    said = capsys.readouterr().err
+    assert said.startswith(f"{path}:3: level: got 'memry'; did you mean 'memory'?")
+    assert said.count("\n") == 1
