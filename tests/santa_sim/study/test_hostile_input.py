@@ -249,7 +249,7 @@ BOMB = "a: &a [x, x, x, x, x, x, x, x, x]\n" + "".join(
         STUDY.replace("count: 2", "count: 1e999"),
         STUDY.replace("count: 2", "count: 0x" + "f" * 3000),
         STUDY.replace("name: fuzzed", "name: ../../fuzzed"),
-        STUDY.replace("name: fuzzed", "name: /tmp/fuzzed"),
+        STUDY.replace("name: fuzzed", "name: /etc/fuzzed"),
         STUDY.replace("name: fuzzed", "name: ..", 1),
         STUDY.replace("- h200_sxm", "- ../../../../etc/passwd"),
         STUDY.replace("geometry: smollm2-135m", "geometry: ../../etc/passwd.yaml"),
